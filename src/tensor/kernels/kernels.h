@@ -1,0 +1,126 @@
+// The fast CPU path: what the plain MLX graph computes, in f32, batch-invariant.
+//
+// Every function builds one MLX graph node (a Primitive) that runs on the CPU stream with our own
+// thread pool. Activations are float32. A row's result never depends on how many rows there are:
+// the order of every reduction is fixed by the shape of one row's work.
+// Each has a plain twin in kernels_test.cpp that bounds the difference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "mlx/mlx.h"
+
+namespace hearth::kernels {
+
+using Array = mlx::core::array;
+
+/// Weights of a linear layer, repacked once at load for the kernels. Made on the engine thread.
+class PackedLinear {
+ public:
+  /// @param weight  [N, K·bits/32] uint32 words, MLX affine layout
+  /// @param scales  [N, K/group_size] f32, f16 or bf16; biases alike
+  /// @param bias    [N], added to the product; any float
+  static std::shared_ptr<const PackedLinear> affine(const Array& weight, const Array& scales,
+                                                    const Array& biases, int group_size, int bits,
+                                                    const std::optional<Array>& bias = {});
+  /// @param weight  [N, K] f32, f16 or bf16
+  static std::shared_ptr<const PackedLinear> dense(const Array& weight,
+                                                   const std::optional<Array>& bias = {});
+  /// Whether affine() takes this shape; others stay on the plain graph.
+  static bool takes_affine(int n, int k, int group_size, int bits);
+
+  virtual ~PackedLinear() = default;
+  virtual int outputs() const = 0;  // N
+  virtual int inputs() const = 0;   // K
+  /// Row ids of an embedding table: [T] int32 -> [T, K] f32, dequantised.
+  virtual Array rows(const Array& ids) const = 0;
+  virtual std::size_t bytes() const = 0;
+};
+
+/// x [..., K] f32 -> [..., N] f32
+Array linear(const Array& x, std::shared_ptr<const PackedLinear> weights);
+
+/// Several layers over the same x in one node (q, k, v; gate, up): the outputs side by side
+/// [..., N1 + N2 + ...]. Equal bit for bit to separate calls.
+Array linear(const Array& x, std::span<const std::shared_ptr<const PackedLinear>> weights);
+
+/// x [..., D] f32, weight [D] f32 or none -> [..., D]; x / sqrt(mean(x²) + eps) · weight
+Array rms_norm(const Array& x, const std::optional<Array>& weight, float eps);
+
+/// x + y, then rms_norm of the sum: {sum, normalised}
+std::pair<Array, Array> add_rms_norm(const Array& x, const Array& y, const Array& weight, float eps);
+
+/// gate, up [..., D] f32 -> silu(gate) · up, or gelu_tanh(gate) · up
+enum class Activation { silu, gelu_tanh };
+Array gated(const Array& gate, const Array& up, Activation activation);
+/// The same over one array [..., 2D] with the gate first, as linear() of {gate, up} leaves it.
+Array gated(const Array& gate_up, Activation activation);
+
+/// Keys and values of one layer of one sequence: pages of 64 tokens in our own memory.
+class PagedKv {
+ public:
+  /// @param window  0 for full attention; else only the last `window` tokens are seen, and pages
+  ///                behind it are given back
+  PagedKv(int kv_heads, int head_dim, int window);
+  ~PagedKv();
+  int offset() const;      // tokens written since the start of the sequence
+  void truncate(int offset);  // forget tokens from `offset` on; offset >= first kept token
+  std::size_t bytes() const;
+  std::shared_ptr<PagedKv> clone() const;
+
+ private:
+  friend struct AttentionAccess;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Rotary embedding inside attend(): half-split layout, as mx.fast.rope(traditional=False).
+struct RopeTable {
+  int dims = 0;                    // of head_dim; the rest passes through; 0: no rotation
+  bool traditional = false;
+  std::vector<float> inv_freq;     // [dims/2]: angle = position · scale · inv_freq
+  float scale = 1.0f;              // position scale (linear scaling)
+  float mscale = 1.0f;             // multiplies the rotated dims before rotation (yarn, longrope)
+};
+
+/// One row's tokens within a flat step.
+struct RowSlice {
+  int start = 0;
+  int length = 0;
+};
+
+/// Rotates q and k at their positions, appends k and v to each row's pages and attends causally.
+/// Runs once, in order: the node writes into `rows`.
+///
+/// @param q       [T, H, Dh] f32 (flat tokens; also accepts [1, T, H·Dh])
+/// @param k, v    [T, Hk, Dh] f32
+/// @param rows    one PagedKv a row, in the order of `slices`; offset() at build time is the
+///                position of the slice's first token
+/// @param q_norm, k_norm  per-head RMSNorm weights [Dh] f32 applied before rotation, or none
+/// @return        [T, H·Dh] f32
+struct AttendOptions {
+  int heads, kv_heads, head_dim;
+  float scale;
+  RopeTable rope;
+  std::optional<Array> q_norm, k_norm;
+  float norm_eps = 1e-6f;
+};
+Array attend(const Array& q, const Array& k, const Array& v,
+             std::span<const std::shared_ptr<PagedKv>> rows, std::span<const RowSlice> slices,
+             const AttendOptions& options);
+/// The same over one array [..., (H + 2·Hk)·Dh] with q, k, v side by side.
+Array attend(const Array& qkv, std::span<const std::shared_ptr<PagedKv>> rows,
+             std::span<const RowSlice> slices, const AttendOptions& options);
+
+/// The instruction set in use: "AVX2", "AVX3", "NEON", ...
+const char* simd_name();
+
+/// Threads of the pool; call before the first kernel. 0: one a core.
+void set_threads(int threads);
+int threads();
+
+}  // namespace hearth::kernels
