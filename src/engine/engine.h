@@ -1,0 +1,111 @@
+// The engine: one thread that owns a model, its caches and the device. Everybody else hands it
+// requests and reads token streams.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/sampling.h"
+#include "engine/token_stream.h"
+
+namespace hearth::engine {
+
+enum class Tier {
+  fast,  // our kernels, rows of a step share dense layers
+  l1,    // mlx-lm's graph op for op, one row a forward
+};
+
+struct EngineOptions {
+  Tier tier = Tier::fast;
+  std::string device = "auto";  // auto, cpu, gpu, cuda[:n], metal
+  int max_rows = 8;             // rows decoded together
+  int max_waiting = 64;         // requests queued beyond them
+  int prefill_chunk = 2048;     // most tokens one row prefills in a step, as mlx-lm
+  int step_tokens = 512;        // fast tier: most tokens of one step, decode rows first
+  int threads = 0;              // CPU kernels; 0: one a core
+};
+
+struct GenerateRequest {
+  std::vector<TokenId> prompt;        // at least one
+  Sampling sampling;
+  std::optional<int> max_tokens;      // none: to a stop id or the end of the context
+  std::set<TokenId> stop_ids;
+};
+
+/// What is known of a loaded model.
+struct ModelInfo {
+  std::string model_type;   // config.json's, after mlx-lm's remaps
+  int vocab_size = 0;       // rows of the output head
+  int context_length = 0;   // max_position_embeddings
+  int layers = 0;
+  int hidden_size = 0;
+  std::size_t weight_bytes = 0;
+  std::size_t parameters = 0;
+  std::string quantization;  // "4-bit, group 64", "bfloat16", ...
+  std::string tool_dialect;  // Family::tool_calls
+  double load_seconds = 0;
+};
+
+struct EngineStats {
+  int active_rows = 0;
+  int waiting = 0;
+  std::uint64_t submitted = 0;
+  std::uint64_t finished = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t completion_tokens = 0;
+  std::uint64_t steps = 0;
+  std::size_t kv_bytes = 0;
+};
+
+class Engine {
+ public:
+  /// Loads the weights on the engine's own thread and waits for it.
+  /// @param model  a folder with config.json and safetensors, or a .gguf file
+  /// Errors: not_found, corrupt_file (file and tensor), unsupported (unknown model_type, listing
+  /// the known ones; absent device), io.
+  static Result<std::unique_ptr<Engine>> load(const std::filesystem::path& model,
+                                              EngineOptions options);
+  ~Engine();  // cancels what runs and joins the thread
+
+  /// Queues a request. Any thread.
+  /// Errors: invalid_request (empty prompt, id outside the vocabulary, sampling ranges),
+  /// context_overflow (both numbers), overloaded (the queue is full).
+  Result<std::shared_ptr<TokenStream>> submit(GenerateRequest request);
+
+  const ModelInfo& info() const;
+  EngineStats stats() const;
+
+  /// Stops admitting; rows that run go on. Then wait_idle() until they end or `limit` passes.
+  void close();
+  bool wait_idle(std::chrono::milliseconds limit);
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What MLX runs on, for doctor and version: "0.32.4", "cpu", device name, SIMD level, ...
+struct Backend {
+  std::string mlx_version;
+  std::string pack;    // cpu, cuda12, cuda13, metal
+  std::string device;  // default device in words
+  std::string simd;    // of our kernels
+  std::size_t memory_bytes = 0;  // of the device
+};
+Backend backend();
+
+/// Memory of MLX's allocator, in bytes.
+struct Memory {
+  std::size_t active = 0, peak = 0, cache = 0;
+};
+Memory memory();
+
+}  // namespace hearth::engine

@@ -1,0 +1,46 @@
+// One request while it runs: tokens from the engine to text events, on the request's own thread.
+// The pipeline is detokenise, then stop strings, with one hold-back: no part of a stop string and
+// no half character ever leaves it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "services/chat/event.h"
+#include "services/chat/request.h"
+#include "services/model.h"
+
+namespace hearth::services {
+
+class Generation {
+ public:
+  /// Templates, tokenises and submits.
+  /// Errors: invalid_request (template, ranges), context_overflow, overloaded.
+  static Result<std::unique_ptr<Generation>> start(std::shared_ptr<LoadedModel> model,
+                                                   const Request& request,
+                                                   const ServerDefaults& defaults = {});
+  ~Generation();  // cancels if it still runs
+
+  /// Events that are ready; empty when none are. The last one ever is Finished.
+  std::vector<Event> poll();
+  /// Waits until there is at least one event.
+  std::vector<Event> next();
+  /// Runs `notify` on the engine's thread when poll() has something new.
+  void on_ready(std::function<void()> notify);
+  void cancel();
+  bool finished() const;
+  int prompt_tokens() const;
+
+ private:
+  struct Impl;
+  explicit Generation(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The prompt's token ids, as start() would submit them.
+Result<std::vector<text::TokenId>> prompt_ids(const LoadedModel& model, const Request& request,
+                                              const ServerDefaults& defaults = {});
+
+}  // namespace hearth::services

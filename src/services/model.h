@@ -1,0 +1,39 @@
+// A model ready to serve: engine, tokenizer, chat template and its own sampling defaults.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace hearth::services {
+
+/// generation_config.json of the model; unset where the file says nothing.
+struct GenerationDefaults {
+  std::optional<float> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int> top_k;
+};
+
+struct LoadedModel {
+  std::string id;               // what /v1/models lists: org/name of a Hub path, else the folder's name
+  std::filesystem::path path;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::ChatTemplate> chat_template;  // null: raw completion only
+  std::string no_template_reason;                            // why it is null
+  GenerationDefaults defaults;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+/// Loads weights and texts side by side.
+/// @param model  a folder with config.json, or a .gguf file
+/// Errors: as Engine::load and Tokenizer::load. A missing template is not an error here.
+Result<std::shared_ptr<LoadedModel>> load_model(const std::filesystem::path& model,
+                                                const engine::EngineOptions& options);
+
+}  // namespace hearth::services
