@@ -27,14 +27,23 @@ if(HEARTH_SANITIZE)
   endif()
 endif()
 
-# hearth_library(NAME [OBJECT] [DEPENDS other ...] [LINK library ...])
+# The link item of another hearth library. `models` is linked whole: otherwise the linker would drop
+# the families, which nothing names and which register themselves.
+function(hearth_link_item name result)
+  if(name STREQUAL models)
+    set(${result} "$<LINK_LIBRARY:WHOLE_ARCHIVE,hearth_models>" PARENT_SCOPE)
+  else()
+    set(${result} hearth_${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# hearth_library(NAME [DEPENDS other ...] [LINK library ...])
 #
 # Makes the library hearth_NAME of every .cpp below the current folder, but for *_test.cpp,
-# *_bench.cpp and main.cpp. The tests become the program NAME_test, registered with the label
-# `unit`; a test file named *_golden_test.cpp, *_live_test.cpp and so on stays out of it and is
-# built by tests/CMakeLists.txt. Each *_bench.cpp becomes a program of its own.
+# *_bench.cpp and main.cpp. The tests become the program NAME_test, with the ctest label `unit`.
+# Each *_bench.cpp becomes a program of its own.
 function(hearth_library name)
-  cmake_parse_arguments(arg "OBJECT" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -42,39 +51,29 @@ function(hearth_library name)
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cpp$")
 
-  if(arg_OBJECT)
-    add_library(hearth_${name} OBJECT ${sources})
-  elseif(sources)
+  set(kind PUBLIC)
+  if(sources)
     add_library(hearth_${name} STATIC ${sources})
   else()
     add_library(hearth_${name} INTERFACE)
-  endif()
-  set(kind PUBLIC)
-  if(NOT sources)
     set(kind INTERFACE)
   endif()
-  list(TRANSFORM arg_DEPENDS PREPEND hearth_)
-  target_link_libraries(hearth_${name} ${kind} hearth_flags ${arg_DEPENDS} ${arg_LINK})
-  add_library(hearth::${name} ALIAS hearth_${name})
+  target_link_libraries(hearth_${name} ${kind} hearth_flags ${arg_LINK})
+  foreach(other ${arg_DEPENDS})
+    hearth_link_item(${other} item)
+    target_link_libraries(hearth_${name} ${kind} ${item})
+  endforeach()
 
+  hearth_link_item(${name} self)
   if(tests)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE hearth_${name} GTest::gmock GTest::gtest_main)
-    hearth_link_objects(${name}_test ${name} ${arg_DEPENDS})
+    target_link_libraries(${name}_test PRIVATE ${self} GTest::gmock GTest::gtest_main)
     add_test(NAME ${name}_test COMMAND ${name}_test)
     set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600)
   endif()
   foreach(bench ${benches})
     get_filename_component(bench_name ${bench} NAME_WE)
     add_executable(${bench_name} ${bench})
-    target_link_libraries(${bench_name} PRIVATE hearth_${name} benchmark::benchmark)
-    hearth_link_objects(${bench_name} ${name} ${arg_DEPENDS})
+    target_link_libraries(${bench_name} PRIVATE ${self} benchmark::benchmark)
   endforeach()
-endfunction()
-
-# Programs must name the objects of `models`: from a static library the linker would drop the
-# registration of the families.
-function(hearth_link_objects target)
-  target_sources(${target} PRIVATE
-    $<$<TARGET_EXISTS:hearth_models>:$<$<BOOL:$<IN_LIST:hearth_models,$<TARGET_PROPERTY:${target},LINK_LIBRARIES>>>:>>)
 endfunction()

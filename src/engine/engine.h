@@ -2,9 +2,8 @@
 // requests and reads token streams.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,0 +1,54 @@
+#include "engine/runner.h"
+
+namespace hearth::engine {
+
+namespace mx = mlx::core;
+using tensor::Array;
+
+std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
+  std::vector<TokenId> tokens;
+  std::vector<tensor::RowSlice> slices;
+  std::vector<tensor::SequenceCache*> caches;
+  std::vector<int> last;  // flat index of the last token of each row that wants logits
+  for (const auto& row : rows) {
+    slices.push_back({int(tokens.size()), int(row.tokens.size())});
+    tokens.insert(tokens.end(), row.tokens.begin(), row.tokens.end());
+    caches.push_back(row.cache);
+    if (row.wants_logits) last.push_back(int(tokens.size()) - 1);
+  }
+  tensor::StepCache step(std::move(slices), std::move(caches));
+  const int total = int(tokens.size());
+  const auto hidden = model_.forward(Array(tokens.data(), {1, total}, mx::int32), step);
+
+  auto pending = step.state();
+  std::vector<Array> logits;
+  if (last.empty()) {
+    // Caches in MLX arrays need no more than themselves; pages are written by the layers' own nodes.
+    if (pending.empty()) pending.push_back(hidden);
+  } else {
+    const int wanted = int(last.size());
+    const auto picked = wanted == total
+                            ? hidden
+                            : mx::take(hidden, Array(last.data(), {wanted}, mx::int32), 1);
+    const auto all = mx::astype(model_.logits(picked), mx::float32);  // [1, R, V]
+    for (int i = 0; i < wanted; ++i) {
+      logits.push_back(mx::contiguous(mx::reshape(
+          mx::slice(all, {0, i, 0}, {1, i + 1, all.shape(2)}), {all.shape(2)})));
+    }
+    pending.insert(pending.end(), logits.begin(), logits.end());
+  }
+  mx::eval(pending);
+  return logits;
+}
+
+std::vector<Array> Runner::run(std::span<const RowWork> rows) const {
+  if (shared_) return forward(rows);
+  std::vector<Array> logits;
+  for (const auto& row : rows) {
+    for (auto& one : forward({&row, 1})) logits.push_back(std::move(one));
+    if (row.tokens.size() > 1) mx::clear_cache();
+  }
+  return logits;
+}
+
+}  // namespace hearth::engine

@@ -1,0 +1,266 @@
+#include "engine/sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace hearth::engine {
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+/// The tokens a penalty looks at: the last `size` of the history, all of it for 0.
+std::span<const TokenId> window(std::span<const TokenId> history, int size) {
+  if (size <= 0 || std::size_t(size) >= history.size()) return history;
+  return history.last(size);
+}
+
+void add_bias(std::span<float> logits, const std::map<TokenId, float>& bias) {
+  for (const auto& [id, value] : bias) logits[id] += value;
+}
+
+void penalise(std::span<float> logits, const Sampling& s, std::span<const TokenId> history) {
+  if (s.repetition_penalty != 0 && s.repetition_penalty != 1) {
+    const auto seen = window(history, s.repetition_context_size);
+    for (const TokenId id : std::set<TokenId>(seen.begin(), seen.end())) {
+      float& x = logits[id];
+      x = x < 0 ? x * s.repetition_penalty : x / s.repetition_penalty;
+    }
+  }
+  if (s.presence_penalty != 0) {
+    const auto seen = window(history, s.presence_context_size);
+    for (const TokenId id : std::set<TokenId>(seen.begin(), seen.end())) {
+      logits[id] -= s.presence_penalty;
+    }
+  }
+  if (s.frequency_penalty != 0) {
+    for (const TokenId id : window(history, s.frequency_context_size)) {
+      logits[id] -= s.frequency_penalty;
+    }
+  }
+}
+
+/// Index of the largest value, the lowest one among equals; -1 when none is a number.
+TokenId argmax(std::span<const float> x) {
+  TokenId best = -1;
+  float highest = minus_infinity;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] > highest || (best < 0 && x[i] == highest)) {
+      highest = x[i];
+      best = static_cast<TokenId>(i);
+    }
+  }
+  return best;
+}
+
+float log_sum_exp(std::span<const float> x, float highest) {
+  float sum = 0;
+  for (const float value : x) sum += std::exp(value - highest);
+  return highest + std::log(sum);
+}
+
+/// The k largest, likeliest first, lower ids first among equals.
+std::vector<TokenLogprob> likeliest(std::span<const float> logprobs, int k) {
+  std::vector<TokenLogprob> all(logprobs.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {TokenId(i), logprobs[i]};
+  k = std::min<int>(k, int(all.size()));
+  std::partial_sort(all.begin(), all.begin() + k, all.end(), [](const auto& a, const auto& b) {
+    return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
+  });
+  all.resize(k);
+  return all;
+}
+
+using Candidates = std::vector<TokenLogprob>;
+
+/// Every token that is not ruled out, in order of id.
+Candidates all_candidates(std::span<const float> logprobs) {
+  Candidates out;
+  out.reserve(logprobs.size());
+  for (std::size_t i = 0; i < logprobs.size(); ++i) {
+    if (logprobs[i] > minus_infinity) out.push_back({TokenId(i), logprobs[i]});
+  }
+  return out;
+}
+
+/// mlx-lm apply_top_p: keeps a token while the mass above it is below p of the whole; ties with the
+/// last one kept stay.
+void keep_top_p(Candidates& candidates, float top_p) {
+  double total = 0;
+  for (const auto& c : candidates) total += std::exp(double(c.logprob));
+  std::vector<float> sorted;
+  for (const auto& c : candidates) sorted.push_back(c.logprob);
+  float threshold = minus_infinity;
+  double mass = 0;
+  // Sorts the likeliest few first and goes on only while their mass is too small.
+  for (std::size_t done = 0, part = 256; done < sorted.size(); done += part, part *= 4) {
+    part = std::min(part, sorted.size() - done);
+    std::partial_sort(sorted.begin() + done, sorted.begin() + done + part, sorted.end(),
+                      std::greater<>());
+    bool enough = false;
+    for (std::size_t i = done; i < done + part && !enough; ++i) {
+      if (mass >= top_p * total) {
+        enough = true;
+      } else {
+        threshold = sorted[i];
+        mass += std::exp(double(sorted[i]));
+      }
+    }
+    if (enough) break;
+  }
+  std::erase_if(candidates, [&](const auto& c) { return c.logprob < threshold; });
+}
+
+/// mlx-lm apply_min_p.
+void keep_min_p(Candidates& candidates, float min_p, int at_least) {
+  const auto highest = std::ranges::max_element(candidates, {}, &TokenLogprob::logprob)->logprob;
+  const float threshold = highest + std::log(min_p);
+  float kept = highest;
+  if (at_least > 1) {
+    std::vector<float> sorted;
+    for (const auto& c : candidates) sorted.push_back(c.logprob);
+    const auto nth = sorted.begin() + std::min<std::size_t>(at_least, sorted.size()) - 1;
+    std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
+    kept = *nth;
+  }
+  std::erase_if(candidates,
+                [&](const auto& c) { return c.logprob < threshold && c.logprob < kept; });
+}
+
+/// mlx-lm apply_xtc: with probability q every token likelier than the least one above the threshold
+/// is dropped, but for the exempt ones.
+void exclude_top_choices(Candidates& candidates, const Sampling& s, float uniform) {
+  if (uniform > s.xtc_probability) return;
+  double total = 0;
+  for (const auto& c : candidates) total += std::exp(double(c.logprob));
+  float least = std::numeric_limits<float>::infinity();
+  const auto p = [&](const TokenLogprob& c) { return float(std::exp(double(c.logprob)) / total); };
+  for (const auto& c : candidates) {
+    if (p(c) > s.xtc_threshold) least = std::min(least, p(c));
+  }
+  std::erase_if(candidates,
+                [&](const auto& c) { return p(c) > least && !s.xtc_exempt.contains(c.id); });
+}
+
+void keep_top_k(Candidates& candidates, int k) {
+  if (std::size_t(k) >= candidates.size()) return;
+  std::nth_element(candidates.begin(), candidates.begin() + k, candidates.end(),
+                   [](const auto& a, const auto& b) {
+                     return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
+                   });
+  candidates.resize(k);
+  std::ranges::sort(candidates, {}, &TokenLogprob::id);  // the draw walks in order of id
+}
+
+/// splitmix64: one well-mixed word a key. Source: Steele, Lea, Flood, OOPSLA 2014.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+/// A number in [0, 1) for draw `lane` of a step: the same whatever else is being sampled.
+double uniform(std::uint64_t seed, std::uint64_t step, std::uint64_t lane) {
+  const std::uint64_t key = mix(seed ^ ((step + 1) * 0x9E3779B97F4A7C15ull));
+  return double(mix(key + lane) >> 11) * 0x1.0p-53;
+}
+
+/// A token with probability proportional to exp(logprob / temperature).
+TokenId draw(const Candidates& candidates, float temperature, double u) {
+  const float highest = std::ranges::max_element(candidates, {}, &TokenLogprob::logprob)->logprob;
+  std::vector<float> weights(candidates.size());
+  double total = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    weights[i] = std::exp((candidates[i].logprob - highest) / temperature);
+    total += weights[i];
+  }
+  double left = u * total;
+  TokenId last = candidates.front().id;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (weights[i] == 0) continue;
+    last = candidates[i].id;
+    left -= weights[i];
+    if (left < 0) break;
+  }
+  return last;
+}
+
+TokenId choose(std::span<const float> logprobs, const Sampling& s, std::uint64_t seed,
+               std::uint64_t step) {
+  Candidates candidates = all_candidates(logprobs);
+  if (s.top_p > 0 && s.top_p < 1) keep_top_p(candidates, s.top_p);
+  if (s.min_p > 0) keep_min_p(candidates, s.min_p, s.min_tokens_to_keep);
+  if (s.xtc_probability > 0) exclude_top_choices(candidates, s, float(uniform(seed, step, 0)));
+  if (s.top_k > 0) keep_top_k(candidates, s.top_k);
+  return draw(candidates, s.temperature, uniform(seed, step, 1));
+}
+
+Result<void> in_range(const char* field, double value, double least, double most) {
+  if (std::isfinite(value) && value >= least && value <= most) return {};
+  const auto range = std::isinf(most) ? fmt::format("a finite number of at least {}", least)
+                                      : fmt::format("a number from {} to {}", least, most);
+  return fail(ErrorCode::invalid_request,
+              fmt::format("{} is {}, expected {}", field, value, range), field);
+}
+
+}  // namespace
+
+Result<void> validate(const Sampling& s, int vocab_size) {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  const Result<void> checks[] = {
+      in_range("temperature", s.temperature, 0, any),
+      in_range("top_p", s.top_p, 0, 1),
+      in_range("top_k", s.top_k, 0, 1 << 20),
+      in_range("min_p", s.min_p, 0, 1),
+      in_range("min_tokens_to_keep", s.min_tokens_to_keep, 1, 1 << 20),
+      in_range("xtc_probability", s.xtc_probability, 0, 1),
+      in_range("xtc_threshold", s.xtc_threshold, 0, 0.5),
+      in_range("repetition_penalty", s.repetition_penalty, 0, any),
+      in_range("repetition_context_size", s.repetition_context_size, 0, 1 << 30),
+      in_range("presence_penalty", s.presence_penalty, -1e6, 1e6),
+      in_range("presence_context_size", s.presence_context_size, 0, 1 << 30),
+      in_range("frequency_penalty", s.frequency_penalty, -1e6, 1e6),
+      in_range("frequency_context_size", s.frequency_context_size, 0, 1 << 30),
+      in_range("top_logprobs", s.top_logprobs, -1, 20),
+  };
+  for (const auto& check : checks) {
+    if (!check) return check;
+  }
+  for (const auto& [id, value] : s.logit_bias) {
+    if (id < 0 || id >= vocab_size) {
+      return fail(ErrorCode::invalid_request,
+                  fmt::format("logit_bias names token {}, expected an id from 0 to {}", id,
+                              vocab_size - 1),
+                  "logit_bias");
+    }
+    if (!std::isfinite(value)) {
+      return fail(ErrorCode::invalid_request, "logit_bias values must be finite", "logit_bias");
+    }
+  }
+  return {};
+}
+
+Sampled sample(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
+               std::uint64_t seed, std::uint64_t step) {
+  add_bias(logits, s.logit_bias);
+  penalise(logits, s, history);
+  Sampled out{.id = argmax(logits)};
+  const bool greedy = s.temperature == 0;
+  if (out.id < 0 || std::isnan(logits[out.id]) || logits[out.id] == minus_infinity) {
+    return {.id = -1};  // no number among the logits: the caller fails the request
+  }
+  if (greedy && s.top_logprobs < 0) return out;
+  const float normaliser = log_sum_exp(logits, logits[out.id]);
+  if (std::isnan(normaliser)) return {.id = -1};
+  for (float& x : logits) x -= normaliser;
+  if (!greedy) out.id = choose(logits, s, seed, step);
+  out.logprob = logits[out.id];
+  if (s.top_logprobs > 0) out.top = likeliest(logits, s.top_logprobs);
+  return out;
+}
+
+}  // namespace hearth::engine

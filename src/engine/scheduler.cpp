@@ -1,0 +1,168 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "base/log.h"
+
+namespace hearth::engine {
+
+namespace {
+
+std::uint64_t fresh_seed() {
+  thread_local std::random_device device;
+  return (std::uint64_t(device()) << 32) | device();
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const models::Model& model, const EngineOptions& options, bool kernels,
+                     int context_length, Counters& counters)
+    : model_(model),
+      options_(options),
+      kernels_(kernels),
+      context_length_(context_length),
+      cache_specs_(model.caches()),
+      runner_(model, options.tier == Tier::fast),
+      counters_(counters) {}
+
+void Scheduler::run(Inbox<Job>& inbox, std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    enqueue(idle() ? inbox.wait(stop) : inbox.drain());
+    drop_cancelled();
+    admit();
+    if (!rows_.empty()) step();
+    remove_ended();
+  }
+  enqueue(inbox.drain());
+  for (auto& row : rows_) end(*row, {.reason = FinishReason::cancelled});
+  remove_ended();
+  for (auto& job : waiting_) {
+    --counters_.waiting;
+    ++counters_.cancelled;
+    job.stream->push(Finish{.reason = FinishReason::cancelled});
+  }
+  waiting_.clear();
+}
+
+void Scheduler::enqueue(std::vector<Job> jobs) {
+  for (auto& job : jobs) waiting_.push_back(std::move(job));
+}
+
+void Scheduler::drop_cancelled() {
+  std::erase_if(waiting_, [&](Job& job) {
+    if (!job.stream->cancelled()) return false;
+    --counters_.waiting;
+    ++counters_.cancelled;
+    job.stream->push(
+        Finish{.reason = FinishReason::cancelled,
+               .usage = {.prompt_tokens = int(job.request.prompt.size())}});
+    return true;
+  });
+  for (auto& row : rows_) {
+    if (row->stream->cancelled()) end(*row, {.reason = FinishReason::cancelled});
+  }
+  remove_ended();
+}
+
+void Scheduler::admit() {
+  while (!waiting_.empty() && int(rows_.size()) < options_.max_rows) {
+    Job job = std::move(waiting_.front());
+    waiting_.pop_front();
+    --counters_.waiting;
+    ++counters_.active;
+    auto row = std::make_unique<Sequence>();
+    row->id = next_id_++;
+    row->seed = job.request.sampling.seed.value_or(fresh_seed());
+    const int room = context_length_ > 0 ? context_length_ - int(job.request.prompt.size())
+                                         : std::numeric_limits<int>::max();
+    row->token_limit = std::min(room, job.request.max_tokens.value_or(room));
+    row->cache = tensor::make_sequence_cache(cache_specs_, kernels_);
+    row->tokens = job.request.prompt;
+    row->request = std::move(job.request);
+    row->stream = std::move(job.stream);
+    row->admitted = Sequence::Clock::now();
+    rows_.push_back(std::move(row));
+  }
+}
+
+Sequence& Scheduler::find(std::uint64_t id) {
+  return **std::ranges::find(rows_, id, [](const auto& row) { return row->id; });
+}
+
+void Scheduler::step() {
+  std::vector<Candidate> candidates;
+  for (const auto& row : rows_) candidates.push_back(row->candidate());
+  const auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
+                                              : plan_step(candidates, options_.step_tokens);
+  std::vector<RowWork> work;
+  for (const auto& [id, tokens] : plan) {
+    auto& row = find(id);
+    const std::span all(row.tokens);
+    work.push_back({&row.cache, all.subspan(row.forwarded, tokens), row.samples_after(tokens)});
+  }
+  std::vector<tensor::Array> logits;
+  try {
+    logits = runner_.run(work);
+  } catch (const std::exception& e) {
+    return fail_rows(plan, e.what());
+  }
+  ++counters_.steps;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    auto& row = find(plan[i].id);
+    row.forwarded += plan[i].tokens;
+    if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
+    if (work[i].wants_logits) sample_row(row, std::move(logits[next++]));
+  }
+  std::size_t bytes = 0;
+  for (const auto& row : rows_) {
+    for (const auto& cache : row->cache) bytes += cache->bytes();
+  }
+  counters_.kv_bytes = bytes;
+}
+
+void Scheduler::sample_row(Sequence& row, tensor::Array logits) {
+  const std::span values(logits.data<float>(), logits.size());
+  auto sampled = sample(values, row.request.sampling, row.tokens, row.seed, row.generated);
+  if (sampled.id < 0) {
+    return end(row, {.reason = FinishReason::error,
+                     .error = Error{ErrorCode::internal, "the model's logits are not numbers", {}}});
+  }
+  if (row.generated == 0) row.first_token = Sequence::Clock::now();
+  ++row.generated;
+  ++counters_.completion_tokens;
+  const TokenId id = sampled.id;
+  const auto finished = finish_after(row, id);
+  if (finished == FinishReason::stop) {
+    return end(row, {.reason = FinishReason::stop, .stop_id = id});
+  }
+  row.tokens.push_back(id);
+  row.stream->push(std::move(sampled));
+  if (finished) end(row, {.reason = *finished});
+}
+
+void Scheduler::end(Sequence& row, Finish finish) {
+  if (!row.stream) return;
+  finish.usage = usage_of(row, Sequence::Clock::now());
+  ++(finish.reason == FinishReason::cancelled ? counters_.cancelled : counters_.finished);
+  --counters_.active;
+  row.stream->push(std::move(finish));
+  row.stream.reset();
+}
+
+void Scheduler::remove_ended() {
+  std::erase_if(rows_, [](const auto& row) { return !row->stream; });
+  if (rows_.empty()) counters_.kv_bytes = 0;
+}
+
+void Scheduler::fail_rows(const std::vector<Row>& plan, const std::string& what) {
+  log::error("a step failed: {}", what);
+  for (const auto& row : plan) {
+    end(find(row.id), {.reason = FinishReason::error,
+                       .error = Error{ErrorCode::internal, "the step failed: " + what, {}}});
+  }
+}
+
+}  // namespace hearth::engine

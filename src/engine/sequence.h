@@ -1,0 +1,43 @@
+// One request while the engine works on it. Belongs to the engine thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/plan.h"
+#include "tensor/cache/layer_cache.h"
+
+namespace hearth::engine {
+
+struct Sequence {
+  using Clock = std::chrono::steady_clock;
+
+  std::uint64_t id = 0;
+  GenerateRequest request;
+  std::shared_ptr<TokenStream> stream;
+  std::uint64_t seed = 0;
+  int token_limit = 0;             // most tokens to deliver: max_tokens, and what the context leaves
+  tensor::SequenceCache cache;
+  std::vector<TokenId> tokens;     // the prompt, then what was generated
+  int forwarded = 0;               // of `tokens`, those whose keys and values are in the cache
+  int generated = 0;
+  Clock::time_point admitted, first_token;
+
+  int prompt_tokens() const { return int(request.prompt.size()); }
+  bool decoding() const { return generated > 0; }
+  Candidate candidate() const { return {id, int(tokens.size()) - forwarded, decoding()}; }
+  /// Whether a step that forwards `n` more tokens reaches the end of what is known.
+  bool samples_after(int n) const { return forwarded + n == int(tokens.size()); }
+};
+
+/// What ends a sequence after it sampled `id`; none: it goes on.
+/// A stop id ends it undelivered; the limit ends it with `id` delivered.
+std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id);
+
+/// Figures for Finish, as of now.
+Usage usage_of(const Sequence& sequence, Sequence::Clock::time_point now);
+
+}  // namespace hearth::engine

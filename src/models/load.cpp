@@ -1,0 +1,115 @@
+#include "models/load.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/config.h"
+
+namespace hearth::models {
+namespace {
+
+/// "4-bit, group 64", or the dtype of the first matrix
+std::string describe_quantization(const Json& config, const std::map<std::string, Array>& tensors) {
+  const auto q = config.find("quantization");
+  if (q != config.end() && q->is_object() && q->contains("bits")) {
+    return fmt::format("{}-bit, group {}", q->value("bits", 0), q->value("group_size", 0));
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.ndim() == 2) return tensor::to_string(tensor.dtype());
+  }
+  return "unknown";
+}
+
+/// Numbers in the checkpoint: a matrix of packed words counts its unpacked entries.
+std::size_t count_parameters(const std::map<std::string, Array>& tensors) {
+  std::size_t total = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.ends_with(".scales") || name.ends_with(".biases")) continue;
+    std::size_t size = tensor.size();
+    const auto scales = tensors.find(name.substr(0, name.rfind('.')) + ".scales");
+    if (tensor.dtype() == mlx::core::uint32 && scales != tensors.end() && tensor.ndim() == 2) {
+      // Without the bits at hand: 32, 64 or 128 entries stand behind each scale; the words tell.
+      const auto words_a_group = double(tensor.shape(1)) / scales->second.shape(1);
+      for (const int group : {32, 64, 128}) {
+        const double bits = words_a_group * 32 / group;
+        if (bits >= 2 && bits <= 8 && bits == int(bits)) {
+          size = scales->second.size() * group;
+          break;
+        }
+      }
+    }
+    total += size;
+  }
+  return total;
+}
+
+/// Every tensor must have been taken or be one that the family drops.
+Result<void> check_leftovers(const tensor::Weights& weights, const Family& family,
+                             const Json& config, const std::string& where) {
+  std::vector<std::string> left;
+  for (const auto& name : weights.unused()) {
+    if (!family.drops || !family.drops(config, name)) left.push_back(name);
+  }
+  if (left.empty()) return {};
+  const auto total = left.size();
+  left.resize(std::min<std::size_t>(total, 20));
+  return fail(ErrorCode::corrupt_file,
+              fmt::format("{}: {} tensors have no place in this model: {}{}", where, total,
+                          fmt::join(left, ", "), total > 20 ? ", ..." : ""));
+}
+
+}  // namespace
+
+Result<Loaded> load(const std::filesystem::path& path, tensor::Execution execution) {
+  auto checkpoint = tensor::load_checkpoint(path);
+  if (!checkpoint) return fail(checkpoint.error());
+  return load(std::move(*checkpoint), path.string(), execution);
+}
+
+Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
+                    tensor::Execution execution) {
+  Json& config = checkpoint.config;
+  const auto type = config.find("model_type");
+  if (type == config.end() || !type->is_string()) {
+    return fail(ErrorCode::corrupt_file, where + ": config.json has no \"model_type\"");
+  }
+  const std::string model_type = *type;
+  const Family* family = find_family(model_type);
+  if (!family) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("{}: model_type \"{}\" is not supported; known: {}", where, model_type,
+                            fmt::join(known_model_types(), ", ")));
+  }
+  for (const char* key : {"quantization", "quantization_config"}) {
+    const auto settings = config.find(key);
+    if (settings == config.end() || !settings->is_object()) continue;
+    if (const auto mode = settings->value("mode", std::string("affine")); mode != "affine") {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{}: quantization mode \"{}\" is not supported, only affine", where,
+                              mode));
+    }
+  }
+  Loaded loaded{.model_type = model_type,
+                .tool_calls = family->tool_calls,
+                .bytes = checkpoint.bytes,
+                .parameters = count_parameters(checkpoint.tensors),
+                .quantization = describe_quantization(config, checkpoint.tensors),
+                .notes = std::move(checkpoint.notes)};
+  try {
+    const Json text = text_config(config);
+    const ConfigReader c(text);
+    loaded.context_length = c.integer("max_position_embeddings", 0, 0);
+    loaded.layers = c.integer("num_hidden_layers", 0, 0);
+    loaded.hidden_size = c.integer("hidden_size", 0, 0);
+    const tensor::Weights weights(std::move(checkpoint.tensors),
+                                  config.value("quantization", Json()), execution);
+    loaded.model = family->load(config, weights);
+    if (auto ok = check_leftovers(weights, *family, config, where); !ok) return fail(ok.error());
+    loaded.vocab_size = loaded.model->vocab_size();
+  } catch (const std::exception& e) {
+    return fail(ErrorCode::corrupt_file, fmt::format("{}: {}", where, e.what()));
+  }
+  return loaded;
+}
+
+}  // namespace hearth::models

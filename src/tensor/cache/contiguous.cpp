@@ -1,0 +1,53 @@
+#include "tensor/cache/contiguous.h"
+
+#include <algorithm>
+
+#include "tensor/cache/slices.h"
+
+namespace hearth::tensor {
+
+void ContiguousKvCache::grow(const Array& k, const Array& v) {
+  const int added = (step + k.shape(2) - 1) / step * step;
+  const auto new_keys = zero_tokens(k, added);
+  const auto new_values = zero_tokens(v, added);
+  if (!keys_) {
+    keys_ = new_keys;
+    values_ = new_values;
+    return;
+  }
+  if (offset_ % step != 0) {
+    keys_ = tokens_between(*keys_, 0, offset_);
+    values_ = tokens_between(*values_, 0, offset_);
+  }
+  keys_ = mx::concatenate({*keys_, new_keys}, 2);
+  values_ = mx::concatenate({*values_, new_values}, 2);
+}
+
+Array ContiguousKvCache::attend(const Array& q, const Array& k, const Array& v, float scale) {
+  const int length = k.shape(2);
+  if (!keys_ || offset_ + length > keys_->shape(2)) grow(k, v);
+  keys_ = with_tokens(*keys_, k, offset_);
+  values_ = with_tokens(*values_, v, offset_);
+  offset_ += length;
+  const bool full = offset_ == keys_->shape(2);
+  const auto keys = full ? *keys_ : tokens_between(*keys_, 0, offset_);
+  const auto values = full ? *values_ : tokens_between(*values_, 0, offset_);
+  return mx::fast::scaled_dot_product_attention(q, keys, values, scale, length > 1 ? "causal" : "");
+}
+
+void ContiguousKvCache::collect(std::vector<Array>& arrays) const {
+  if (!keys_) return;
+  arrays.push_back(*keys_);
+  arrays.push_back(*values_);
+}
+
+bool ContiguousKvCache::trim(int n) {
+  offset_ -= std::min(n, offset_);
+  return true;
+}
+
+std::size_t ContiguousKvCache::bytes() const {
+  return keys_ ? keys_->nbytes() + values_->nbytes() : 0;
+}
+
+}  // namespace hearth::tensor

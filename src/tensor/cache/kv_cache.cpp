@@ -1,0 +1,15 @@
+#include "tensor/cache/kv_cache.h"
+
+#include "tensor/cache/contiguous.h"
+#include "tensor/cache/paged.h"
+#include "tensor/cache/rotating.h"
+
+namespace hearth::tensor {
+
+std::unique_ptr<KvCache> make_cache(const CacheSpec& spec, bool kernels) {
+  if (kernels) return std::make_unique<PagedKvCache>(spec);
+  if (spec.window > 0) return std::make_unique<RotatingKvCache>(spec.window);
+  return std::make_unique<ContiguousKvCache>();
+}
+
+}  // namespace hearth::tensor

@@ -1,0 +1,52 @@
+#include "tensor/cache/layer_cache.h"
+
+#include "tensor/cache/paged.h"
+#include "tensor/cache/slices.h"
+
+namespace hearth::tensor {
+
+SequenceCache make_sequence_cache(std::span<const CacheSpec> specs, bool kernels) {
+  SequenceCache caches;
+  for (const auto& spec : specs) caches.push_back(make_cache(spec, kernels));
+  return caches;
+}
+
+Array LayerCache::attend(const Array& q, const Array& k, const Array& v, const Rope& rope,
+                         float scale) {
+  const auto one_row = [&](KvCache& cache, const Array& q, const Array& k, const Array& v) {
+    const int at = cache.offset();
+    return cache.attend(rope(q, at), rope(k, at), v, scale);
+  };
+  if (rows_.size() == 1) return one_row(*caches_.front(), q, k, v);
+  std::vector<Array> outputs;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const int from = rows_[i].start, to = from + rows_[i].length;
+    outputs.push_back(one_row(*caches_[i], tokens_between(q, from, to), tokens_between(k, from, to),
+                              tokens_between(v, from, to)));
+  }
+  return mx::concatenate(outputs, 2);
+}
+
+std::vector<std::shared_ptr<kernels::PagedKv>> LayerCache::pages() const {
+  std::vector<std::shared_ptr<kernels::PagedKv>> pages;
+  for (auto* cache : caches_) {
+    if (auto* paged = cache->paged()) pages.push_back(paged->pages());
+  }
+  return pages;
+}
+
+LayerCache StepCache::operator[](std::size_t layer) const {
+  std::vector<KvCache*> caches;
+  for (auto* sequence : sequences_) caches.push_back((*sequence)[layer].get());
+  return LayerCache(rows_, std::move(caches));
+}
+
+std::vector<Array> StepCache::state() const {
+  std::vector<Array> arrays;
+  for (auto* sequence : sequences_) {
+    for (const auto& cache : *sequence) cache->collect(arrays);
+  }
+  return arrays;
+}
+
+}  // namespace hearth::tensor

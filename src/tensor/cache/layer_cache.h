@@ -1,0 +1,59 @@
+// One layer's view of a step: which rows it carries and where each keeps its keys and values.
+// Models see this and nothing else of batching.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tensor/cache/kv_cache.h"
+#include "tensor/kernels/kernels.h"
+#include "tensor/rope.h"
+
+namespace hearth::tensor {
+
+using kernels::RowSlice;
+
+/// The caches of one sequence, one a layer.
+using SequenceCache = std::vector<std::unique_ptr<KvCache>>;
+
+/// A new sequence's caches.
+SequenceCache make_sequence_cache(std::span<const CacheSpec> specs, bool kernels);
+
+class LayerCache {
+ public:
+  LayerCache(std::span<const RowSlice> rows, std::vector<KvCache*> caches)
+      : rows_(rows), caches_(std::move(caches)) {}
+
+  /// Rotates, writes and attends every row at its own position.
+  /// @param q  [1, H, T, Dh]; k, v [1, Hk, T, Dh]: the flat batch of all rows' tokens
+  /// @return   [1, H, T, Dh]
+  Array attend(const Array& q, const Array& k, const Array& v, const Rope& rope, float scale);
+
+  /// The rows' pages for the attention kernel; empty when the caches are MLX arrays.
+  std::vector<std::shared_ptr<kernels::PagedKv>> pages() const;
+  std::span<const RowSlice> rows() const { return rows_; }
+
+ private:
+  std::span<const RowSlice> rows_;
+  std::vector<KvCache*> caches_;  // one a row
+};
+
+/// A step's view of all layers: step[i] is layer i's LayerCache.
+class StepCache {
+ public:
+  /// @param rows       slices of the flat batch, covering it in order
+  /// @param sequences  the caches of each row's sequence
+  StepCache(std::vector<RowSlice> rows, std::vector<SequenceCache*> sequences)
+      : rows_(std::move(rows)), sequences_(std::move(sequences)) {}
+
+  LayerCache operator[](std::size_t layer) const;
+  /// Arrays to evaluate so that every row's state stands.
+  std::vector<Array> state() const;
+
+ private:
+  std::vector<RowSlice> rows_;
+  std::vector<SequenceCache*> sequences_;
+};
+
+}  // namespace hearth::tensor

@@ -1,0 +1,28 @@
+// The gated feed-forward block: down(activation(gate(x)) · up(x)).
+#pragma once
+
+#include "tensor/activation.h"
+#include "tensor/linear.h"
+
+namespace hearth::tensor {
+
+struct MlpSettings {
+  int dims = 0;    // D
+  int hidden = 0;  // F
+  Activation activation = Activation::silu;
+  bool bias = false;
+};
+
+/// Source: arXiv 2002.05202; mlx-lm's MLP of the llama and gemma families.
+class GatedMlp {
+ public:
+  GatedMlp(const Weights& w, const MlpSettings& s);
+  /// x [1, T, D] -> [1, T, D]
+  Array operator()(const Array& x) const;
+
+ private:
+  Linear gate_proj_, up_proj_, down_proj_;
+  Activation activation_;
+};
+
+}  // namespace hearth::tensor
