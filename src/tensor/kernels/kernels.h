@@ -19,7 +19,7 @@ namespace hearth::kernels {
 using Array = mlx::core::array;
 
 /// Weights of a linear layer, repacked once at load for the kernels. Made on the engine thread.
-class PackedLinear {
+class PackedLinear : public std::enable_shared_from_this<PackedLinear> {
  public:
   /// @param weight  [N, K·bits/32] uint32 words, MLX affine layout
   /// @param scales  [N, K/group_size] f32, f16 or bf16; biases alike
@@ -52,7 +52,8 @@ Array linear(const Array& x, std::span<const std::shared_ptr<const PackedLinear>
 Array rms_norm(const Array& x, const std::optional<Array>& weight, float eps);
 
 /// x + y, then rms_norm of the sum: {sum, normalised}
-std::pair<Array, Array> add_rms_norm(const Array& x, const Array& y, const Array& weight, float eps);
+std::pair<Array, Array> add_rms_norm(const Array& x, const Array& y, const Array& weight,
+                                     float eps);
 
 /// gate, up [..., D] f32 -> silu(gate) · up, or gelu_tanh(gate) · up
 enum class Activation { silu, gelu_tanh };
@@ -67,7 +68,7 @@ class PagedKv {
   ///                behind it are given back
   PagedKv(int kv_heads, int head_dim, int window);
   ~PagedKv();
-  int offset() const;      // tokens written since the start of the sequence
+  int offset() const;         // tokens written since the start of the sequence
   void truncate(int offset);  // forget tokens from `offset` on; offset >= first kept token
   std::size_t bytes() const;
   std::shared_ptr<PagedKv> clone() const;
@@ -80,11 +81,11 @@ class PagedKv {
 
 /// Rotary embedding inside attend(): half-split layout, as mx.fast.rope(traditional=False).
 struct RopeTable {
-  int dims = 0;                    // of head_dim; the rest passes through; 0: no rotation
+  int dims = 0;  // of head_dim; the rest passes through; 0: no rotation
   bool traditional = false;
-  std::vector<float> inv_freq;     // [dims/2]: angle = position · scale · inv_freq
-  float scale = 1.0f;              // position scale (linear scaling)
-  float mscale = 1.0f;             // multiplies the rotated dims before rotation (yarn, longrope)
+  std::vector<float> inv_freq;  // [dims/2]: angle = position · scale · inv_freq
+  float scale = 1.0f;           // position scale (linear scaling)
+  float mscale = 1.0f;          // multiplies the rotated dims before rotation (yarn, longrope)
 };
 
 /// One row's tokens within a flat step.
