@@ -1,4 +1,5 @@
-// What went wrong, in words for the user. Maps to an HTTP status in server/, to an exit code in cli/.
+// What went wrong, in words for the user. Maps to an HTTP status in server/, to an exit code in
+// cli/.
 #pragma once
 
 #include <string>

@@ -31,7 +31,8 @@ Result<Json> read_json_file(const fs::path& path) {
   if (!text) return fail(text.error());
   auto json = parse_json(*text);
   if (!json) {
-    return fail(ErrorCode::corrupt_file, fmt::format("{}: {}", path.string(), json.error().message));
+    return fail(ErrorCode::corrupt_file,
+                fmt::format("{}: {}", path.string(), json.error().message));
   }
   return json;
 }

@@ -26,16 +26,17 @@ Result<mx::Device> choose_device(const std::string& name) {
   }
   const auto kind = name.substr(0, name.find(':'));
   if (kind != "gpu" && kind != "cuda" && kind != "metal") {
-    return fail(ErrorCode::unsupported,
-                fmt::format("device \"{}\" is unknown, expected auto, cpu, gpu, cuda[:n] or metal",
-                            name),
-                "device");
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("device \"{}\" is unknown, expected auto, cpu, gpu, cuda[:n] or metal", name),
+        "device");
   }
   const int count = gpu ? mx::device_count(mx::Device::gpu) : 0;
   if (index >= count) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("device \"{}\" was asked for, but this build finds {} GPUs", name, count),
-                "device");
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("device \"{}\" was asked for, but this build finds {} GPUs", name, count),
+        "device");
   }
   return mx::Device(mx::Device::gpu, index);
 }
@@ -98,10 +99,9 @@ Result<std::unique_ptr<Engine>> Engine::load(const std::filesystem::path& model,
   auto impl = std::make_unique<Impl>(std::move(options));
   std::promise<Result<void>> loaded;
   auto outcome = loaded.get_future();
-  impl->thread = std::jthread([&impl = *impl, model, loaded = std::move(loaded)](
-                                  std::stop_token stop) mutable {
-    impl.run(model, std::move(loaded), stop);
-  });
+  impl->thread =
+      std::jthread([&impl = *impl, model, loaded = std::move(loaded)](
+                       std::stop_token stop) mutable { impl.run(model, std::move(loaded), stop); });
   if (auto ok = outcome.get(); !ok) return fail(ok.error());
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
@@ -133,8 +133,8 @@ Result<std::shared_ptr<TokenStream>> Engine::submit(GenerateRequest request) {
   auto& waiting = impl_->counters.waiting;
   if (++waiting > impl_->options.max_waiting + impl_->options.max_rows) {
     --waiting;
-    return fail(ErrorCode::overloaded,
-                fmt::format("{} requests are waiting already, try again", impl_->options.max_waiting));
+    return fail(ErrorCode::overloaded, fmt::format("{} requests are waiting already, try again",
+                                                   impl_->options.max_waiting));
   }
   auto stream = std::make_shared<TokenStream>();
   Job job{std::move(request), stream};

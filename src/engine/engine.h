@@ -31,17 +31,17 @@ struct EngineOptions {
 };
 
 struct GenerateRequest {
-  std::vector<TokenId> prompt;        // at least one
+  std::vector<TokenId> prompt;  // at least one
   Sampling sampling;
-  std::optional<int> max_tokens;      // none: to a stop id or the end of the context
+  std::optional<int> max_tokens;  // none: to a stop id or the end of the context
   std::set<TokenId> stop_ids;
 };
 
 /// What is known of a loaded model.
 struct ModelInfo {
-  std::string model_type;   // config.json's, after mlx-lm's remaps
-  int vocab_size = 0;       // rows of the output head
-  int context_length = 0;   // max_position_embeddings
+  std::string model_type;  // config.json's, after mlx-lm's remaps
+  int vocab_size = 0;      // rows of the output head
+  int context_length = 0;  // max_position_embeddings
   int layers = 0;
   int hidden_size = 0;
   std::size_t weight_bytes = 0;
@@ -94,9 +94,9 @@ class Engine {
 /// What MLX runs on, for doctor and version: "0.32.4", "cpu", device name, SIMD level, ...
 struct Backend {
   std::string mlx_version;
-  std::string pack;    // cpu, cuda12, cuda13, metal
-  std::string device;  // default device in words
-  std::string simd;    // of our kernels
+  std::string pack;              // cpu, cuda12, cuda13, metal
+  std::string device;            // default device in words
+  std::string simd;              // of our kernels
   std::size_t memory_bytes = 0;  // of the device
 };
 Backend backend();

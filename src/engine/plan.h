@@ -28,9 +28,9 @@ struct Row {
 /// @return            rows in batch order; their tokens sum to at most `budget`
 std::vector<Row> plan_step(std::span<const Candidate> candidates, int budget);
 
-/// Plans one step of tier l1, where each row runs its own forward with the chunks mlx-lm would take:
-/// every decoding row, then the oldest prompt's next chunk. A prompt is drained to its last token in
-/// chunks, and that token runs alone. Source: mlx-lm generate.py, generate_step.
+/// Plans one step of tier l1, where each row runs its own forward with the chunks mlx-lm would
+/// take: every decoding row, then the oldest prompt's next chunk. A prompt is drained to its last
+/// token in chunks, and that token runs alone. Source: mlx-lm generate.py, generate_step.
 ///
 /// @param chunk  most prompt tokens of one forward, > 0
 std::vector<Row> plan_l1_step(std::span<const Candidate> candidates, int chunk);

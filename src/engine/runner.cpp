@@ -23,17 +23,17 @@ std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
   auto pending = step.state();
   std::vector<Array> logits;
   if (last.empty()) {
-    // Caches in MLX arrays need no more than themselves; pages are written by the layers' own nodes.
+    // Caches in MLX arrays need no more than themselves; pages are written by the layers' own
+    // nodes.
     if (pending.empty()) pending.push_back(hidden);
   } else {
     const int wanted = int(last.size());
-    const auto picked = wanted == total
-                            ? hidden
-                            : mx::take(hidden, Array(last.data(), {wanted}, mx::int32), 1);
+    const auto picked =
+        wanted == total ? hidden : mx::take(hidden, Array(last.data(), {wanted}, mx::int32), 1);
     const auto all = mx::astype(model_.logits(picked), mx::float32);  // [1, R, V]
     for (int i = 0; i < wanted; ++i) {
-      logits.push_back(mx::contiguous(mx::reshape(
-          mx::slice(all, {0, i, 0}, {1, i + 1, all.shape(2)}), {all.shape(2)})));
+      logits.push_back(mx::contiguous(
+          mx::reshape(mx::slice(all, {0, i, 0}, {1, i + 1, all.shape(2)}), {all.shape(2)})));
     }
     pending.insert(pending.end(), logits.begin(), logits.end());
   }

@@ -203,8 +203,8 @@ Result<void> in_range(const char* field, double value, double least, double most
   if (std::isfinite(value) && value >= least && value <= most) return {};
   const auto range = std::isinf(most) ? fmt::format("a finite number of at least {}", least)
                                       : fmt::format("a number from {} to {}", least, most);
-  return fail(ErrorCode::invalid_request,
-              fmt::format("{} is {}, expected {}", field, value, range), field);
+  return fail(ErrorCode::invalid_request, fmt::format("{} is {}, expected {}", field, value, range),
+              field);
 }
 
 }  // namespace
@@ -232,10 +232,10 @@ Result<void> validate(const Sampling& s, int vocab_size) {
   }
   for (const auto& [id, value] : s.logit_bias) {
     if (id < 0 || id >= vocab_size) {
-      return fail(ErrorCode::invalid_request,
-                  fmt::format("logit_bias names token {}, expected an id from 0 to {}", id,
-                              vocab_size - 1),
-                  "logit_bias");
+      return fail(
+          ErrorCode::invalid_request,
+          fmt::format("logit_bias names token {}, expected an id from 0 to {}", id, vocab_size - 1),
+          "logit_bias");
     }
     if (!std::isfinite(value)) {
       return fail(ErrorCode::invalid_request, "logit_bias values must be finite", "logit_bias");

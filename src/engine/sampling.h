@@ -1,5 +1,5 @@
-// How the next token is chosen from a row's logits: processors, then the sampler, in mlx-lm's order.
-// Plain values in, plain values out; no arrays, so its tests need no model.
+// How the next token is chosen from a row's logits: processors, then the sampler, in mlx-lm's
+// order. Plain values in, plain values out; no arrays, so its tests need no model.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Sampling {
   float xtc_probability = 0;  // [0, 1]
   float xtc_threshold = 0;    // [0, 0.5]
   std::set<TokenId> xtc_exempt;
-  float repetition_penalty = 0;     // 0 or 1: off
+  float repetition_penalty = 0;      // 0 or 1: off
   int repetition_context_size = 20;  // 0: all history
   float presence_penalty = 0;
   int presence_context_size = 20;
@@ -40,7 +40,8 @@ struct Sampling {
   bool operator==(const Sampling&) const = default;
 };
 
-/// Checks every range against the vocabulary. Error: invalid_request, naming field, value and range.
+/// Checks every range against the vocabulary. Error: invalid_request, naming field, value and
+/// range.
 Result<void> validate(const Sampling& sampling, int vocab_size);
 
 struct TokenLogprob {
@@ -51,8 +52,8 @@ struct TokenLogprob {
 
 struct Sampled {
   TokenId id = -1;
-  float logprob = 0;               // of id, after the processors, before truncation and temperature
-  std::vector<TokenLogprob> top;   // likeliest first; empty unless asked for
+  float logprob = 0;              // of id, after the processors, before truncation and temperature
+  std::vector<TokenLogprob> top;  // likeliest first; empty unless asked for
 };
 
 /// Chooses one token.

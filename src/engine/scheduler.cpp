@@ -19,12 +19,8 @@ std::uint64_t fresh_seed() {
 
 Scheduler::Scheduler(const models::Model& model, const EngineOptions& options, bool kernels,
                      int context_length, Counters& counters)
-    : model_(model),
-      options_(options),
-      kernels_(kernels),
-      context_length_(context_length),
-      cache_specs_(model.caches()),
-      runner_(model, options.tier == Tier::fast),
+    : model_(model), options_(options), kernels_(kernels), context_length_(context_length),
+      cache_specs_(model.caches()), runner_(model, options.tier == Tier::fast),
       counters_(counters) {}
 
 void Scheduler::run(Inbox<Job>& inbox, std::stop_token stop) {
@@ -55,9 +51,8 @@ void Scheduler::drop_cancelled() {
     if (!job.stream->cancelled()) return false;
     --counters_.waiting;
     ++counters_.cancelled;
-    job.stream->push(
-        Finish{.reason = FinishReason::cancelled,
-               .usage = {.prompt_tokens = int(job.request.prompt.size())}});
+    job.stream->push(Finish{.reason = FinishReason::cancelled,
+                            .usage = {.prompt_tokens = int(job.request.prompt.size())}});
     return true;
   });
   for (auto& row : rows_) {
@@ -127,8 +122,9 @@ void Scheduler::sample_row(Sequence& row, tensor::Array logits) {
   const std::span values(logits.data<float>(), logits.size());
   auto sampled = sample(values, row.request.sampling, row.tokens, row.seed, row.generated);
   if (sampled.id < 0) {
-    return end(row, {.reason = FinishReason::error,
-                     .error = Error{ErrorCode::internal, "the model's logits are not numbers", {}}});
+    return end(row,
+               {.reason = FinishReason::error,
+                .error = Error{ErrorCode::internal, "the model's logits are not numbers", {}}});
   }
   if (row.generated == 0) row.first_token = Sequence::Clock::now();
   ++row.generated;

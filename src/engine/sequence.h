@@ -19,10 +19,10 @@ struct Sequence {
   GenerateRequest request;
   std::shared_ptr<TokenStream> stream;
   std::uint64_t seed = 0;
-  int token_limit = 0;             // most tokens to deliver: max_tokens, and what the context leaves
+  int token_limit = 0;  // most tokens to deliver: max_tokens, and what the context leaves
   tensor::SequenceCache cache;
-  std::vector<TokenId> tokens;     // the prompt, then what was generated
-  int forwarded = 0;               // of `tokens`, those whose keys and values are in the cache
+  std::vector<TokenId> tokens;  // the prompt, then what was generated
+  int forwarded = 0;            // of `tokens`, those whose keys and values are in the cache
   int generated = 0;
   Clock::time_point admitted, first_token;
 

@@ -25,7 +25,7 @@ enum class FinishReason {
 struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;
-  int completion_tokens = 0;  // tokens delivered; a stop id counts, as in mlx-lm
+  int completion_tokens = 0;   // tokens delivered; a stop id counts, as in mlx-lm
   double prefill_seconds = 0;  // from admission until the first token
   double decode_seconds = 0;   // from the first token to the last
 };
@@ -50,7 +50,8 @@ class TokenStream {
   std::optional<StreamItem> try_pop();
   /// Waits for the next item. Do not call after Finish.
   StreamItem pop();
-  /// `notify` runs on the engine thread whenever an item arrives; keep it short. At once if one waits.
+  /// `notify` runs on the engine thread whenever an item arrives; keep it short. At once if one
+  /// waits.
   void on_ready(std::function<void()> notify);
   /// The engine drops the row before its next step or chunk; a Finish still arrives.
   void cancel() { stop_.request_stop(); }

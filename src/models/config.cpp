@@ -12,13 +12,16 @@ const Json* ConfigReader::find(const char* key) const {
   return found == config_.end() || found->is_null() ? nullptr : &*found;
 }
 
-int ConfigReader::integer(const char* key, std::optional<int> otherwise, int least, int most) const {
+int ConfigReader::integer(const char* key, std::optional<int> otherwise, int least,
+                          int most) const {
   const Json* found = find(key);
   if (!found && otherwise) return *otherwise;
   if (!found) throw std::invalid_argument(fmt::format("config.json has no \"{}\"", key));
   if (!found->is_number_integer() || found->get<double>() < least || found->get<double>() > most) {
-    throw std::invalid_argument(fmt::format("config.json \"{}\" is {}, expected an integer from {} "
-                                            "to {}", key, found->dump(), least, most));
+    throw std::invalid_argument(
+        fmt::format("config.json \"{}\" is {}, expected an integer from {} "
+                    "to {}",
+                    key, found->dump(), least, most));
   }
   return found->get<int>();
 }
@@ -74,7 +77,8 @@ DecoderConfig::DecoderConfig(const Json& config, const Defaults& defaults) {
   if (num_attention_heads % num_key_value_heads != 0) {
     throw std::invalid_argument(
         fmt::format("config.json has {} attention heads, expected a multiple of its {} key-value "
-                    "heads", num_attention_heads, num_key_value_heads));
+                    "heads",
+                    num_attention_heads, num_key_value_heads));
   }
   if (!(rope_theta > 0)) throw std::invalid_argument("config.json \"rope_theta\" must be positive");
 }

@@ -9,8 +9,8 @@
 
 namespace hearth::models {
 
-/// Typed, ranged reads. Each throws std::invalid_argument naming the key, what was found and what was
-/// expected. A key that is absent or null takes the default; without a default it is an error.
+/// Typed, ranged reads. Each throws std::invalid_argument naming the key, what was found and what
+/// was expected. A key that is absent or null takes the default; without a default it is an error.
 class ConfigReader {
  public:
   explicit ConfigReader(const Json& config) : config_(config) {}

@@ -8,8 +8,7 @@ using tensor::Weights;
 
 DecoderBlock::DecoderBlock(const Weights& w, const tensor::AttentionSettings& attention,
                            const tensor::MlpSettings& mlp, tensor::Rope rope, float eps)
-    : self_attn_(w["self_attn"], attention, std::move(rope)),
-      mlp_(w["mlp"], mlp),
+    : self_attn_(w["self_attn"], attention, std::move(rope)), mlp_(w["mlp"], mlp),
       input_layernorm_(w["input_layernorm"], attention.dims, eps),
       post_attention_layernorm_(w["post_attention_layernorm"], attention.dims, eps) {}
 
@@ -20,22 +19,19 @@ Array DecoderBlock::operator()(const Array& x, tensor::LayerCache cache) const {
 }
 
 DecoderSettings::DecoderSettings(const DecoderConfig& c)
-    : config(c),
-      attention{.dims = c.hidden_size,
-                .heads = c.num_attention_heads,
-                .kv_heads = c.num_key_value_heads,
-                .head_dim = c.head_dim,
-                .scale = static_cast<float>(std::pow(c.head_dim, -0.5))},
-      mlp{.dims = c.hidden_size, .hidden = c.intermediate_size},
-      windows(c.num_hidden_layers, 0) {}
+    : config(c), attention{.dims = c.hidden_size,
+                           .heads = c.num_attention_heads,
+                           .kv_heads = c.num_key_value_heads,
+                           .head_dim = c.head_dim,
+                           .scale = static_cast<float>(std::pow(c.head_dim, -0.5))},
+      mlp{.dims = c.hidden_size, .hidden = c.intermediate_size}, windows(c.num_hidden_layers, 0) {}
 
 namespace {
 
 class Decoder final : public Model {
  public:
   Decoder(const DecoderSettings& s, const Weights& w)
-      : s_(s),
-        embed_tokens_(w["model"]["embed_tokens"], s.config.vocab_size, s.config.hidden_size),
+      : s_(s), embed_tokens_(w["model"]["embed_tokens"], s.config.vocab_size, s.config.hidden_size),
         norm_(w["model"]["norm"], s.config.hidden_size, s.config.rms_norm_eps) {
     const auto& c = s_.config;
     const tensor::Rope rope({.dims = c.head_dim,

@@ -14,11 +14,16 @@ std::vector<Family>& families() {
 
 std::string_view to_string(ToolDialect dialect) {
   switch (dialect) {
-    case ToolDialect::none: return "none";
-    case ToolDialect::hermes: return "hermes";
-    case ToolDialect::llama3: return "llama3";
-    case ToolDialect::mistral: return "mistral";
-    case ToolDialect::gemma: return "gemma";
+    case ToolDialect::none:
+      return "none";
+    case ToolDialect::hermes:
+      return "hermes";
+    case ToolDialect::llama3:
+      return "llama3";
+    case ToolDialect::mistral:
+      return "mistral";
+    case ToolDialect::gemma:
+      return "gemma";
   }
   return "none";
 }

@@ -100,8 +100,7 @@ struct Block {
 class Gemma3 final : public Model {
  public:
   Gemma3(const Json& json, const Weights& w, const Weights& head)
-      : c_(json),
-        embed_tokens_(w["embed_tokens"], c_.vocab_size, c_.hidden_size),
+      : c_(json), embed_tokens_(w["embed_tokens"], c_.vocab_size, c_.hidden_size),
         norm_(norm(w["norm"], c_)) {
     for (int i = 0; i < c_.num_hidden_layers; ++i) layers_.emplace_back(c_, i, w["layers"][i]);
     if (head.has("weight")) lm_head_.emplace(head, c_.vocab_size, c_.hidden_size);
@@ -125,8 +124,7 @@ class Gemma3 final : public Model {
   std::vector<CacheSpec> caches() const override {
     std::vector<CacheSpec> specs;
     for (int i = 0; i < c_.num_hidden_layers; ++i) {
-      specs.push_back(
-          {c_.num_key_value_heads, c_.head_dim, c_.slides(i) ? c_.sliding_window : 0});
+      specs.push_back({c_.num_key_value_heads, c_.head_dim, c_.slides(i) ? c_.sliding_window : 0});
     }
     return specs;
   }
@@ -159,7 +157,8 @@ const Registered gemma3{{
     .load = load,
     .drops =
         [](const Json&, std::string_view tensor) {
-          return tensor.starts_with("vision_tower.") || tensor.starts_with("multi_modal_projector.");
+          return tensor.starts_with("vision_tower.") ||
+                 tensor.starts_with("multi_modal_projector.");
         },
 }};
 

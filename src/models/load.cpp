@@ -84,9 +84,9 @@ Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
     const auto settings = config.find(key);
     if (settings == config.end() || !settings->is_object()) continue;
     if (const auto mode = settings->value("mode", std::string("affine")); mode != "affine") {
-      return fail(ErrorCode::unsupported,
-                  fmt::format("{}: quantization mode \"{}\" is not supported, only affine", where,
-                              mode));
+      return fail(
+          ErrorCode::unsupported,
+          fmt::format("{}: quantization mode \"{}\" is not supported, only affine", where, mode));
     }
   }
   Loaded loaded{.model_type = model_type,

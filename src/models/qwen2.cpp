@@ -7,8 +7,7 @@ namespace hearth::models {
 namespace {
 
 std::unique_ptr<Model> load(const Json& config, const tensor::Weights& w) {
-  DecoderSettings s{
-      DecoderConfig(config, {.rope_theta = 1e6f, .max_position_embeddings = 32768})};
+  DecoderSettings s{DecoderConfig(config, {.rope_theta = 1e6f, .max_position_embeddings = 32768})};
   s.attention.qkv_bias = true;
   return make_decoder(s, w);
 }

@@ -1,10 +1,10 @@
 #include "tensor/activation.h"
 
-#include "mlx/compile.h"
-#include "mlx/device.h"
-
 #include <cmath>
 #include <numbers>
+
+#include "mlx/compile.h"
+#include "mlx/device.h"
 
 namespace hearth::tensor {
 namespace {

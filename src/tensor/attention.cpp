@@ -3,12 +3,10 @@
 namespace hearth::tensor {
 
 SelfAttention::SelfAttention(const Weights& w, const AttentionSettings& s, Rope rope)
-    : s_(s),
-      q_proj_(w["q_proj"], s.heads * s.head_dim, s.dims, s.qkv_bias),
+    : s_(s), q_proj_(w["q_proj"], s.heads * s.head_dim, s.dims, s.qkv_bias),
       k_proj_(w["k_proj"], s.kv_heads * s.head_dim, s.dims, s.qkv_bias),
       v_proj_(w["v_proj"], s.kv_heads * s.head_dim, s.dims, s.qkv_bias),
-      o_proj_(w["o_proj"], s.dims, s.heads * s.head_dim, s.output_bias),
-      rope_(std::move(rope)) {
+      o_proj_(w["o_proj"], s.dims, s.heads * s.head_dim, s.output_bias), rope_(std::move(rope)) {
   if (!s.head_norm) return;
   q_norm_.emplace(w["q_norm"], s.head_dim, s.head_norm->eps, s.head_norm->stored);
   k_norm_.emplace(w["k_norm"], s.head_dim, s.head_norm->eps, s.head_norm->stored);
@@ -23,8 +21,8 @@ Array SelfAttention::operator()(const Array& x, LayerCache cache) const {
     q = (*q_norm_)(q);
     k = (*k_norm_)(k);
   }
-  return o_proj_(merge_heads(
-      cache.attend(heads_first(q), heads_first(k), heads_first(v), rope_, s_.scale)));
+  return o_proj_(
+      merge_heads(cache.attend(heads_first(q), heads_first(k), heads_first(v), rope_, s_.scale)));
 }
 
 Array SelfAttention::on_kernels(const Array& x, const LayerCache& cache) const {
@@ -40,7 +38,8 @@ Array SelfAttention::on_kernels(const Array& x, const LayerCache& cache) const {
     options.k_norm = k_norm_->weight();
     options.norm_eps = q_norm_->eps();
   }
-  const auto attended = kernels::attend(kernels::linear(x, qkv), cache.pages(), cache.rows(), options);
+  const auto attended =
+      kernels::attend(kernels::linear(x, qkv), cache.pages(), cache.rows(), options);
   return o_proj_(mx::reshape(attended, {1, x.shape(1), s_.heads * s_.head_dim}));
 }
 

@@ -33,10 +33,9 @@ void Matrix::pack() {
     const auto [group_size, bits] = *quantization_;
     packed_ = PackedLinear::takes_affine(outputs_, inputs_, group_size, bits)
                   ? PackedLinear::affine(*weight_, *scales_, *biases_, group_size, bits, bias_)
-                  : PackedLinear::dense(
-                        mx::dequantize(*weight_, *scales_, biases_, group_size, bits, "affine", {},
-                                       mx::float32),
-                        bias_);
+                  : PackedLinear::dense(mx::dequantize(*weight_, *scales_, biases_, group_size,
+                                                       bits, "affine", {}, mx::float32),
+                                        bias_);
   }
   weight_.reset();
   scales_.reset();

@@ -5,9 +5,7 @@
 namespace hearth::tensor {
 
 RmsNorm::RmsNorm(const Weights& w, int dims, float eps, Stored stored)
-    : weight_(w.take("weight", {dims})),
-      eps_(eps),
-      stored_(stored),
+    : weight_(w.take("weight", {dims})), eps_(eps), stored_(stored),
       kernels_(w.execution() == Execution::kernels) {
   if (!kernels_) return;
   // Rounded as the plain graph rounds it, then widened once for the kernels.

@@ -101,7 +101,9 @@ void Rope::yarn(const Json& scaling) {
   const auto correction_dim = [&](double rotations) {
     return (dims * std::log(original / (rotations * 2 * std::numbers::pi))) / (2 * std::log(base));
   };
-  const auto mscale = [&](double m) { return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0; };
+  const auto mscale = [&](double m) {
+    return factor <= 1 ? 1.0 : 0.1 * m * std::log(factor) + 1.0;
+  };
   input_scale_ = static_cast<float>(mscale(number_or(scaling, "mscale", 1)) /
                                     mscale(number_or(scaling, "mscale_all_dim", 0)));
   const double low = std::max(std::floor(correction_dim(beta_fast)), 0.0);
@@ -127,8 +129,7 @@ void Rope::longrope(const Json& scaling) {
   const double original = number(scaling, "original_max_position_embeddings");
   const double factor = settings_.max_position_embeddings / original;
   input_scale_ =
-      factor <= 1 ? 1.0f
-                  : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
+      factor <= 1 ? 1.0f : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
   always_scale_input_ = true;
   use_frequencies(Array(values.data(), {int(values.size())}, mx::float32) *
                   powers(settings_.base, settings_.dims));
@@ -170,7 +171,8 @@ Array Rope::operator()(const Array& x, int offset) const {
                  : mx::slice_update(x, mx::slice(x, start, end) * factor, start, end);
   }
   const auto base = freqs_ ? std::nullopt : std::optional<float>(settings_.base);
-  return mx::fast::rope(turned, settings_.dims, settings_.traditional, base, scale_, offset, freqs_);
+  return mx::fast::rope(turned, settings_.dims, settings_.traditional, base, scale_, offset,
+                        freqs_);
 }
 
 }  // namespace hearth::tensor

@@ -13,8 +13,8 @@ struct RopeSettings {
   int dims = 0;
   float base = 10000;
   bool traditional = false;
-  Json scaling;                      // config.json rope_scaling; null for none
-  int max_position_embeddings = 0;   // longrope's factor
+  Json scaling;                     // config.json rope_scaling; null for none
+  int max_position_embeddings = 0;  // longrope's factor
 };
 
 /// Source: arXiv 2104.09864, eq. 34; mlx-lm models/rope_utils.py for the variants.
@@ -40,10 +40,10 @@ class Rope {
   void use_frequencies(const Array& freqs);
 
   RopeSettings settings_;
-  float scale_ = 1.0f;           // of the position
-  float input_scale_ = 1.0f;     // of the rotated dims, before rotation
+  float scale_ = 1.0f;        // of the position
+  float input_scale_ = 1.0f;  // of the rotated dims, before rotation
   bool always_scale_input_ = false;
-  std::optional<Array> freqs_;   // [dims/2] f32; none: from the base
+  std::optional<Array> freqs_;  // [dims/2] f32; none: from the base
   kernels::RopeTable table_;
 };
 

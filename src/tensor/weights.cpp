@@ -61,11 +61,14 @@ std::optional<Quantization> Weights::quantization(int inputs) const {
     return std::nullopt;
   }
   if (scales->second.dtype() == mx::uint8) {
-    throw WeightError(fmt::format("{} is uint8: only affine quantisation is supported, "
-                                  "not mxfp4, mxfp8 or nvfp4", key("scales")));
+    throw WeightError(
+        fmt::format("{} is uint8: only affine quantisation is supported, "
+                    "not mxfp4, mxfp8 or nvfp4",
+                    key("scales")));
   }
   const auto words = store_->tensors.find(key("weight"));
-  if (words == store_->tensors.end()) throw WeightError(fmt::format("{} is missing", key("weight")));
+  if (words == store_->tensors.end())
+    throw WeightError(fmt::format("{} is missing", key("weight")));
   if (scales->second.ndim() != 2 || words->second.ndim() != 2 || scales->second.shape(1) < 1) {
     throw WeightError(fmt::format("{} is {} with scales {}, expected two matrices", key("weight"),
                                   to_string(words->second.shape()),

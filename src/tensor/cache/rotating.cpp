@@ -16,7 +16,8 @@ Array RotatingKvCache::in_order(const Array& ring) const {
   const int size = ring.shape(2);
   if (index_ == size) return ring;
   if (index_ < offset_) {
-    return mx::concatenate({tokens_between(ring, index_, size), tokens_between(ring, 0, index_)}, 2);
+    return mx::concatenate({tokens_between(ring, index_, size), tokens_between(ring, 0, index_)},
+                           2);
   }
   return tokens_between(ring, 0, index_);
 }
@@ -41,7 +42,8 @@ void RotatingKvCache::overwrite(const Array& k, const Array& v) {
   if (!keys_ || (offset_ >= keys_->shape(2) && keys_->shape(2) < window_)) {
     const int added = std::min(step, window_ - offset_);
     keys_ = keys_ ? mx::concatenate({*keys_, zero_tokens(k, added)}, 2) : zero_tokens(k, added);
-    values_ = values_ ? mx::concatenate({*values_, zero_tokens(v, added)}, 2) : zero_tokens(v, added);
+    values_ =
+        values_ ? mx::concatenate({*values_, zero_tokens(v, added)}, 2) : zero_tokens(v, added);
     index_ = offset_;
   }
   if (const int surplus = keys_->shape(2) - window_; surplus > 0) {

@@ -1,0 +1,101 @@
+// Tier l1 against mlx-lm: the full-vocabulary logits equal byte for byte, and so do the greedy ids.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "engine/plan.h"
+#include "engine/runner.h"
+#include "golden_models.h"
+#include "models/load.h"
+
+namespace hearth::golden {
+namespace {
+
+namespace mx = mlx::core;
+using engine::TokenId;
+
+constexpr int prefill_chunk = 2048;  // mlx-lm's prefill_step_size
+
+/// How many of the V logits differ in any bit, and the largest difference.
+struct Difference {
+  int count = 0;
+  float largest = 0;
+};
+Difference compare(const tensor::Array& ours, const float* theirs) {
+  Difference d;
+  const float* mine = ours.data<float>();
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (std::memcmp(mine + i, theirs + i, sizeof(float)) == 0) continue;
+    ++d.count;
+    d.largest = std::max(d.largest, std::abs(mine[i] - theirs[i]));
+  }
+  return d;
+}
+
+TokenId greedy(const tensor::Array& logits) {
+  const float* x = logits.data<float>();
+  return TokenId(std::max_element(x, x + logits.size()) - x);
+}
+
+/// Runs the prompt as the engine plans it at l1. @return the logits after its last token
+tensor::Array prefill(const engine::Runner& runner, tensor::SequenceCache& cache,
+                      const std::vector<TokenId>& prompt) {
+  for (int done = 0;;) {
+    const engine::Candidate candidate{1, int(prompt.size()) - done, false};
+    const int n = engine::plan_l1_step({&candidate, 1}, prefill_chunk).front().tokens;
+    const bool last = done + n == int(prompt.size());
+    const engine::RowWork row{&cache, std::span(prompt).subspan(done, n), last};
+    auto logits = runner.run({&row, 1});
+    done += n;
+    if (last) return logits.front();
+  }
+}
+
+class Parity : public testing::Test {
+ public:
+  explicit Parity(GoldenModel model) : model_(std::move(model)) {}
+
+  void TestBody() override {
+    mx::set_default_device(mx::Device::cpu);
+    const auto loaded = models::load(model_.folder, tensor::Execution::plain);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const engine::Runner runner(*loaded->model, /*shared=*/false);
+    for (const auto& file : model_.fixtures) check(*loaded->model, runner, read_fixture(file));
+  }
+
+ private:
+  void check(const models::Model& model, const engine::Runner& runner, const Fixture& fixture) {
+    SCOPED_TRACE(fixture.name + ", prompt of " + std::to_string(fixture.prompt.size()));
+    const int steps = int(fixture.greedy.size());
+    ASSERT_EQ(fixture.logits.shape(0), steps + 1);
+    ASSERT_GT(steps, 0);
+    auto cache = tensor::make_sequence_cache(model.caches(), /*kernels=*/false);
+    auto logits = prefill(runner, cache, fixture.prompt);
+    ASSERT_EQ(int(logits.size()), fixture.logits.shape(1));
+    for (int step = 0;; ++step) {
+      const auto d = compare(logits, fixture.logits.data<float>() + step * logits.size());
+      ASSERT_EQ(d.count, 0) << "of " << logits.size() << " logits differ after " << step
+                            << " greedy steps, by up to " << d.largest;
+      if (step == steps) break;
+      const TokenId token = greedy(logits);
+      ASSERT_EQ(token, fixture.greedy[step]) << "greedy step " << step;
+      const engine::RowWork row{&cache, {&token, 1}, true};
+      logits = runner.run({&row, 1}).front();
+    }
+  }
+
+  const GoldenModel model_;
+};
+
+}  // namespace
+}  // namespace hearth::golden
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (const auto& model : hearth::golden::golden_models()) {
+    testing::RegisterTest(
+        "Parity", model.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [model]() -> testing::Test* { return new hearth::golden::Parity(model); });
+  }
+  return RUN_ALL_TESTS();
+}
