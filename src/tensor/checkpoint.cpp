@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "tensor/gguf.h"
 #include "tensor/safetensors.h"
 
 namespace hearth::tensor {
@@ -184,8 +185,10 @@ Result<Checkpoint> load_checkpoint(const fs::path& model) {
     return fail(ErrorCode::not_found, fmt::format("{}: no such file or folder", model.string()));
   }
   if (fs::is_directory(status)) return load_folder(model);
-  return fail(ErrorCode::unsupported,
-              fmt::format("{}: expected a folder with config.json", model.string()));
+  if (model.extension() == ".gguf") return load_gguf(model);
+  return fail(
+      ErrorCode::unsupported,
+      fmt::format("{}: expected a folder with config.json, or a .gguf file", model.string()));
 }
 
 }  // namespace hearth::tensor
