@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,13 +22,19 @@ struct GenerationDefaults {
 };
 
 struct LoadedModel {
-  std::string id;               // what /v1/models lists: org/name of a Hub path, else the folder's name
+  std::string id;  // what /v1/models lists: org/name of a Hub path, else the folder's name
   std::filesystem::path path;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null: raw completion only
-  std::string no_template_reason;                            // why it is null
+  std::string no_template_reason;                           // why it is null
   GenerationDefaults defaults;
-  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::Engine> engine;  // null where `submit` is scripted
+  engine::ModelInfo info;                  // the engine's
+
+  /// Engine::submit. A function, so that tests and replays can answer with scripted tokens.
+  std::function<Result<std::shared_ptr<engine::TokenStream>>(engine::GenerateRequest)> submit;
+  /// Engine::stats.
+  std::function<engine::EngineStats()> stats;
 };
 
 /// Loads weights and texts side by side.
@@ -35,5 +42,12 @@ struct LoadedModel {
 /// Errors: as Engine::load and Tokenizer::load. A missing template is not an error here.
 Result<std::shared_ptr<LoadedModel>> load_model(const std::filesystem::path& model,
                                                 const engine::EngineOptions& options);
+
+/// "org/name" of .../models--org--name/snapshots/<revision>, else the folder's or file's name.
+std::string model_id(const std::filesystem::path& model);
+
+/// Reads generation_config.json of a model's folder; nothing is set when there is none.
+/// Errors: corrupt_file naming the file and the field.
+Result<GenerationDefaults> read_generation_defaults(const std::filesystem::path& folder);
 
 }  // namespace hearth::services

@@ -16,13 +16,13 @@ struct TokenInfo {
 };
 
 struct TextDelta {
-  std::string text;                // whole UTF-8 characters; may be empty when only tokens are told
-  std::vector<TokenInfo> tokens;   // whose text this is, in order
+  std::string text;               // whole UTF-8 characters; may be empty when only tokens are told
+  std::vector<TokenInfo> tokens;  // whose text this is, in order
 };
 
 struct Finished {
   engine::FinishReason reason = engine::FinishReason::stop;
-  std::string stop_sequence;       // the stop string that matched; empty when none
+  std::string stop_sequence;  // the stop string that matched; empty when none
   engine::Usage usage;
   std::optional<Error> error;
 };

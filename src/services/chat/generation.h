@@ -1,4 +1,4 @@
-// One request while it runs: tokens from the engine to text events, on the request's own thread.
+// One answer while it runs: tokens from the engine to text events, on the request's own thread.
 // The pipeline is detokenise, then stop strings, with one hold-back: no part of a stop string and
 // no half character ever leaves it.
 #pragma once
@@ -16,18 +16,25 @@ namespace hearth::services {
 
 class Generation {
  public:
-  /// Templates, tokenises and submits.
+  /// Templates, tokenises and submits the request's first prompt.
   /// Errors: invalid_request (template, ranges), context_overflow, overloaded.
   static Result<std::unique_ptr<Generation>> start(std::shared_ptr<LoadedModel> model,
                                                    const Request& request,
                                                    const ServerDefaults& defaults = {});
+
+  /// Submits a prompt that is ready. @param choice  added to the request's seed, if it has one
+  static Result<std::unique_ptr<Generation>> submit(std::shared_ptr<LoadedModel> model,
+                                                    std::vector<text::TokenId> prompt,
+                                                    const Request& request,
+                                                    const ServerDefaults& defaults, int choice);
   ~Generation();  // cancels if it still runs
 
   /// Events that are ready; empty when none are. The last one ever is Finished.
   std::vector<Event> poll();
-  /// Waits until there is at least one event.
+  /// Waits until there is at least one event. Not after Finished.
   std::vector<Event> next();
-  /// Runs `notify` on the engine's thread when poll() has something new.
+  /// Runs `notify` on the engine's thread when poll() has something new; at once if it has now.
+  /// It must not call this object. After on_ready({}) no earlier one runs.
   void on_ready(std::function<void()> notify);
   void cancel();
   bool finished() const;

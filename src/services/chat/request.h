@@ -24,14 +24,26 @@ struct SamplingFields {
   std::optional<int> max_tokens;
 };
 
+/// A conversation for the template, text to go on from, or ready token ids.
+using Input = std::variant<text::Conversation, std::string, std::vector<text::TokenId>>;
+
+/// How a text completion tells log-probabilities: as chat does, or OpenAI's old parallel lists.
+enum class LogprobsShape { entries, legacy };
+
 struct Request {
-  /// A conversation for the template, text to go on from, or ready token ids.
-  std::variant<text::Conversation, std::string, std::vector<text::TokenId>> input;
+  Input input;
+  std::vector<Input> more_inputs;  // further prompts of one completion request
+  int n = 1;                       // answers to each prompt
   SamplingFields sampling;
-  std::vector<std::string> stop;   // empty strings already dropped
-  int top_logprobs = -1;           // -1: none
+  std::vector<std::string> stop;  // empty strings already dropped
+  int top_logprobs = -1;          // -1: none
+  LogprobsShape logprobs_shape = LogprobsShape::entries;
+  bool echo = false;  // the prompt's text opens each answer
   bool stream = false;
   std::optional<bool> include_usage;  // stream_options.include_usage
+  std::string service_tier;           // sent back; empty when the request named none
+
+  int choices() const { return n * int(1 + more_inputs.size()); }
 };
 
 /// Server flags that stand between the request and the model's own defaults.

@@ -1,0 +1,96 @@
+#include "services/chat/openai_encoder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hearth::services {
+
+OpenAiEncoder::OpenAiEncoder(const Request& request, ReplyInfo info, const Names& names)
+    : stream_(request.stream), logprobs_(request.top_logprobs >= 0),
+      include_usage_(request.include_usage), service_tier_(request.service_tier),
+      info_(std::move(info)), names_(names), id_(fmt::format("{}{}", names.id_prefix, new_uuid())),
+      choices_(request.choices()) {}
+
+std::string OpenAiEncoder::begin(const std::vector<std::string>& echoes) {
+  std::string out;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (i < echoes.size()) choices_[i].text = echoes[i];
+    if (!stream_) continue;
+    if (Json choice = opening(choices_[i]); !choice.is_null()) {
+      out += sse_data(chunk(int(i), std::move(choice)));
+    }
+  }
+  return out;
+}
+
+std::string OpenAiEncoder::frames(const ChoiceEvent& event) {
+  Choice& choice = choices_[event.choice];
+  if (const auto* delta = std::get_if<TextDelta>(&event.event)) {
+    if (stream_) return sse_data(chunk(event.choice, more(choice, *delta)));
+    choice.text += delta->text;
+    choice.tokens.insert(choice.tokens.end(), delta->tokens.begin(), delta->tokens.end());
+    return {};
+  }
+  choice.finish_reason = openai_finish_reason(std::get<Finished>(event.event).reason);
+  if (!stream_) return {};
+  Json closed = closing();
+  closed["finish_reason"] = choice.finish_reason;
+  Json last = chunk(event.choice, std::move(closed));
+  if (++finished_ < int(choices_.size())) return sse_data(last);
+  last_ = std::move(last);
+  return {};
+}
+
+std::string OpenAiEncoder::end(const engine::Usage& usage) {
+  std::string out;
+  if (last_) {
+    if (!include_usage_) (*last_)["usage"] = openai_usage(usage);
+    out = sse_data(*last_);
+  }
+  if (include_usage_.value_or(false)) {
+    Json totals = head(names_.chunk_object);
+    totals["choices"] = Json::array();
+    totals["usage"] = openai_usage(usage);
+    out += sse_data(totals);
+  }
+  out += sse_done;
+  return out;
+}
+
+std::string OpenAiEncoder::error_frame(const Error& error) const {
+  return sse_data(openai_error(error));
+}
+
+std::string OpenAiEncoder::ping() const { return std::string(sse_keep_alive); }
+
+Json OpenAiEncoder::body(const engine::Usage& usage) const {
+  Json out = head(names_.object);
+  out["choices"] = Json::array();
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    Json choice{{"index", i}};
+    choice.update(whole(choices_[i]));
+    choice["finish_reason"] = choices_[i].finish_reason;
+    out["choices"].push_back(std::move(choice));
+  }
+  out["usage"] = openai_usage(usage);
+  return out;
+}
+
+Json OpenAiEncoder::head(std::string_view object) const {
+  Json out{{"id", id_}, {"object", object}, {"created", info_.created}, {"model", info_.model}};
+  out["system_fingerprint"] = info_.fingerprint;
+  if (!service_tier_.empty()) out["service_tier"] = service_tier_;
+  return out;
+}
+
+Json OpenAiEncoder::chunk(int index, Json choice) const {
+  Json indexed{{"index", index}};
+  indexed.update(choice);
+  Json out = head(names_.chunk_object);
+  out["choices"] = Json::array({std::move(indexed)});
+  if (include_usage_.value_or(false)) out["usage"] = nullptr;
+  return out;
+}
+
+}  // namespace hearth::services

@@ -1,0 +1,29 @@
+// A request's input to the token ids the model reads.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "services/chat/request.h"
+#include "services/model.h"
+
+namespace hearth::services {
+
+/// Token ids of one input. A conversation goes through the model's template; where the template
+/// refuses it, once more with system turns merged to the front and neighbours of one role joined,
+/// then with the system text put before the first user turn.
+/// Errors: invalid_request, with the template's words for the conversation as it was sent.
+Result<std::vector<text::TokenId>> encode_input(const LoadedModel& model, const Input& input,
+                                                const ServerDefaults& defaults);
+
+/// Whether the model will think on this input: as asked for, else as the template does by default.
+bool thinks(const LoadedModel& model, const Input& input, const ServerDefaults& defaults);
+
+/// System messages joined at the front, neighbours of one role joined with a blank line between.
+/// Messages with tool calls or a tool_call_id stay as they are.
+Json merge_turns(const Json& messages);
+
+/// As merge_turns, and the system text opens the first user message.
+Json fold_system(const Json& messages);
+
+}  // namespace hearth::services

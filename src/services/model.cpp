@@ -1,0 +1,120 @@
+#include "services/model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <future>
+#include <utility>
+
+#include "base/file.h"
+
+namespace hearth::services {
+namespace {
+
+struct Texts {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::ChatTemplate> chat_template;
+  std::string no_template_reason;
+  GenerationDefaults defaults;
+};
+
+Result<Texts> load_texts(const fs::path& folder) {
+  Texts texts;
+  auto tokenizer = text::Tokenizer::load(folder);
+  if (!tokenizer) return fail(tokenizer.error());
+  texts.tokenizer = std::move(*tokenizer);
+  if (auto found = text::ChatTemplate::load(folder, texts.tokenizer)) {
+    texts.chat_template = std::move(*found);
+  } else {
+    texts.no_template_reason = found.error().message;
+  }
+  auto defaults = read_generation_defaults(folder);
+  if (!defaults) return fail(defaults.error());
+  texts.defaults = *defaults;
+  return texts;
+}
+
+/// Sets `out` from a number of the file.
+Result<void> read_number(const Json& json, const char* key, const fs::path& file, double least,
+                         double most, auto& out) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return {};
+  const double value = found->is_number() ? found->get<double>() : NAN;
+  if (!(value >= least && value <= most)) {
+    return fail(ErrorCode::corrupt_file,
+                fmt::format("{}: {} is {}, expected a number from {} to {}", file.string(), key,
+                            found->dump(), least, most));
+  }
+  out = static_cast<typename std::remove_reference_t<decltype(out)>::value_type>(value);
+  return {};
+}
+
+/// "name" of "models--org--name" as "org/name"; empty for other folders.
+std::string hub_id(std::string_view folder) {
+  constexpr std::string_view prefix = "models--";
+  if (!folder.starts_with(prefix)) return {};
+  std::string id(folder.substr(prefix.size()));
+  if (const auto at = id.find("--"); at != std::string::npos) id.replace(at, 2, "/");
+  return id;
+}
+
+}  // namespace
+
+std::string model_id(const fs::path& model) {
+  auto path = fs::absolute(model).lexically_normal();
+  if (path.filename().empty()) path = path.parent_path();
+  for (auto folder = path; folder.has_relative_path(); folder = folder.parent_path()) {
+    if (folder.filename() == "snapshots") {
+      if (auto id = hub_id(folder.parent_path().filename().string()); !id.empty()) return id;
+    }
+  }
+  return path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+}
+
+Result<GenerationDefaults> read_generation_defaults(const fs::path& folder) {
+  const auto file = folder / "generation_config.json";
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return GenerationDefaults{};
+  const auto json = read_json_file(file);
+  if (!json) return fail(json.error());
+  if (!json->is_object()) {
+    return fail(ErrorCode::corrupt_file,
+                fmt::format("{}: holds {}, expected an object", file.string(), json->type_name()));
+  }
+  GenerationDefaults out;
+  for (auto read :
+       {read_number(*json, "temperature", file, 0, 1e6, out.temperature),
+        read_number(*json, "top_p", file, 0, 1, out.top_p),
+        read_number(*json, "min_p", file, 0, 1, out.min_p),
+        read_number(*json, "top_k", file, 0, 1 << 20, out.top_k),
+        read_number(*json, "repetition_penalty", file, 0, 1e6, out.repetition_penalty)}) {
+    if (!read) return fail(read.error());
+  }
+  return out;
+}
+
+Result<std::shared_ptr<LoadedModel>> load_model(const fs::path& model,
+                                                const engine::EngineOptions& options) {
+  auto texts = std::async(std::launch::async, [&] { return load_texts(model); });
+  auto engine = engine::Engine::load(model, options);
+  auto loaded_texts = texts.get();
+  if (!engine) return fail(engine.error());
+  if (!loaded_texts) return fail(loaded_texts.error());
+
+  auto out = std::make_shared<LoadedModel>();
+  out->id = model_id(model);
+  out->path = model;
+  out->tokenizer = std::move(loaded_texts->tokenizer);
+  out->chat_template = std::move(loaded_texts->chat_template);
+  out->no_template_reason = std::move(loaded_texts->no_template_reason);
+  out->defaults = loaded_texts->defaults;
+  out->engine = std::move(*engine);
+  out->info = out->engine->info();
+  out->submit = [engine = out->engine.get()](engine::GenerateRequest request) {
+    return engine->submit(std::move(request));
+  };
+  out->stats = [engine = out->engine.get()] { return engine->stats(); };
+  return out;
+}
+
+}  // namespace hearth::services
