@@ -1,0 +1,50 @@
+# The two commands of the README, and the developer's. Each is a thin cover of tools/ and CMake.
+jobs := $(shell getconf _NPROCESSORS_ONLN)
+preset ?= release
+
+.NOTPARALLEL:
+.PHONY: run test build setup lint format bench asan tsan clean
+
+run: build  ## install what is missing, build, get the starter model and serve it with a chat
+	build/release/hearth serve --model "$$(tools/starter-model)" $(ARGS)
+
+test: preset = release
+test: setup-test configured  ## every test
+	cmake --build --preset release -j $(jobs)
+	ctest --preset release -j $(jobs)
+
+build: preset = release
+build: setup configured  ## the program, at build/release/hearth
+	cmake --build --preset release -j $(jobs) --target hearth
+
+setup:
+	tools/setup
+
+setup-test:
+	tools/setup --test
+
+configured:
+	@test -f build/$(preset)/build.ninja || cmake --preset $(preset)
+
+lint: setup-test  ## formatting and clang-tidy
+	tools/lint
+
+format:  ## put every source file in the format of .clang-format
+	git ls-files '*.h' '*.cpp' | xargs clang-format -i
+
+bench: build  ## hearth beside llama.cpp and mlx-lm on the starter model
+	tools/setup --test
+	.deps/oracle/bin/python bench/compare.py $(ARGS)
+
+asan: preset = asan
+asan: setup configured  ## the unit suites under AddressSanitizer and UBSan
+	cmake --build --preset asan -j $(jobs)
+	ctest --preset asan -j $(jobs) -L unit
+
+tsan: preset = tsan
+tsan: setup configured  ## the unit suites under ThreadSanitizer
+	cmake --build --preset tsan -j $(jobs)
+	ctest --preset tsan -j $(jobs) -L unit
+
+clean:
+	rm -rf build
