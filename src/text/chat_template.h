@@ -1,6 +1,7 @@
 // A conversation to the prompt the model was trained on: the model's own Jinja template.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,15 +16,20 @@
 namespace hearth::text {
 
 struct Conversation {
-  Json messages = Json::array();    // OpenAI shape, already normalised; arguments are objects
-  Json tools;                       // null, or an array of OpenAI function tools
+  Json messages = Json::array();  // OpenAI shape, already normalised; arguments are objects
+  Json tools;                     // null, or an array of OpenAI function tools
   bool add_generation_prompt = true;
   bool continue_final_message = false;
   Json kwargs = Json::object();     // chat_template_kwargs: enable_thinking, ...
+  std::optional<std::int64_t> now;  // what strftime_now tells, seconds since 1970; unset: the clock
 };
 
-/// A run of the prompt: text that the template wrote (markers are control tokens there), or text
-/// that came from a message (markers are plain text there).
+/// A run of the prompt: text whose markers are control tokens, or a marker that came from a message
+/// or a tool and is plain text. Two trusted runs may meet: no token spans the border.
+///
+/// Every string of `messages`, `tools` and `kwargs` is a stranger's, with one exception: the
+/// reasoning markers in an assistant's own content (<think>, </think>, ...) stay as they are, since
+/// templates cut the reasoning out of earlier turns by them.
 struct Segment {
   std::string text;
   bool trusted = true;
@@ -40,8 +46,8 @@ class ChatTemplate {
   /// Looks at, in order: chat_template.jinja, tokenizer_config.json "chat_template" (a string, or
   /// named templates: "default", and "tool_use" where tools are given), chat_template.json.
   /// Errors: not_found when the folder has none; corrupt_file when it does not parse.
-  static Result<std::shared_ptr<const ChatTemplate>> load(const std::filesystem::path& folder,
-                                                          std::shared_ptr<const Tokenizer> tokenizer);
+  static Result<std::shared_ptr<const ChatTemplate>> load(
+      const std::filesystem::path& folder, std::shared_ptr<const Tokenizer> tokenizer);
   static Result<std::shared_ptr<const ChatTemplate>> from_source(
       std::string_view source, std::shared_ptr<const Tokenizer> tokenizer);
 

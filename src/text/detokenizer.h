@@ -14,12 +14,14 @@ class Detokenizer {
   explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = true);
   ~Detokenizer();
   Detokenizer(Detokenizer&&) noexcept;
+  Detokenizer& operator=(Detokenizer&&) noexcept;
 
   /// Text that `id` completes; may be empty. The join of all pushes and of finish() equals
   /// Tokenizer::decode of all ids.
   std::string push(TokenId id);
 
-  /// What was still held: an incomplete character becomes one U+FFFD, as a whole decode gives it.
+  /// What was still held, as a whole decode gives it: an incomplete character becomes one U+FFFD
+  /// (with byte-fallback pieces one for each of its bytes).
   std::string finish();
 
  private:

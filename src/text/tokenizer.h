@@ -24,6 +24,8 @@ struct EncodeOptions {
   bool parse_markers = true;  // false: marker text (control tokens) is read as plain text
 };
 
+struct DecodePlan;  // decoding.h
+
 /// How a vocabulary spells bytes; decides streaming decoding, whatever the decoder list says.
 enum class Spelling { byte_level, byte_fallback, plain };
 
@@ -41,9 +43,12 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// Token ids of UTF-8 text. Thread-safe. Errors: invalid_request (invalid UTF-8).
-  virtual Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const = 0;
+  virtual Result<std::vector<TokenId>> encode(std::string_view text,
+                                              EncodeOptions options) const = 0;
 
-  /// Text of ids as the Python library decodes them. Unknown ids are skipped.
+  /// Text of ids as the Python library decodes them. Unknown ids are skipped. Two differences:
+  /// a byte-level vocabulary decodes as bytes whatever its decoder list says, and in a run of
+  /// byte-fallback pieces a broken byte does not take the whole characters of its run with it.
   virtual std::string decode(std::span<const TokenId> ids, bool skip_special) const = 0;
 
   /// Raw vocabulary string ("Ġhello", "<0x0A>"); empty for an unknown id.
@@ -67,6 +72,13 @@ class Tokenizer {
   /// Ids that end a turn: the union of config.json (text_config too) and generation_config.json
   /// eos_token_id (a number or a list), and the tokenizer's eos_token.
   virtual const std::set<TokenId>& stop_ids() const = 0;
+
+  /// The special tokens that tokenizer_config.json names, as chat templates see them:
+  /// {"bos_token": "<s>", ...}.
+  virtual Json special_tokens() const;
+
+  /// How ids become text piece by piece; null: only decode() of a whole list is known.
+  virtual const DecodePlan* decode_plan() const { return nullptr; }
 };
 
 /// Union of every eos_token_id in the given documents (null and absent ones are skipped).
