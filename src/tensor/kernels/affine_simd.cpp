@@ -105,33 +105,49 @@ HWY_INLINE void row_pointers(const QuantizedRows& x, std::size_t first_row, std:
   for (int r = 0; r < R; ++r) rows[r] = x.values + (first_row + r) * x.inputs + k;
 }
 
-/// A few rows: values are unpacked in registers.
+/// One row: its values are unpacked in registers, in unrolled steps.
+template <int Bits>
+HWY_INLINE void multiply_packed(const std::uint8_t* record, int group, const std::int16_t** rows,
+                                Sums<1>& sums) {
+  unpack_group<Bits>(record, group, [&](const VI16* values, int pair) HWY_ATTR {
+    sums.add(values, rows, 2 * pair);
+  });
+}
+
+/// Some rows: a loop that is not unrolled, for g++ would unpack everything first and spill it.
 template <int Bits, int R>
-HWY_NOINLINE void few_rows(const AffineView& weights, const std::uint8_t* record,
-                           const QuantizedRows& x, std::size_t first_row, float* y) {
+HWY_INLINE void multiply_packed(const std::uint8_t* record, int group, const std::int16_t** rows,
+                                Sums<R>& sums) {
   constexpr int pairs = 16 / Bits;
   const U16 d;
   const auto mask = hn::Set(d, static_cast<std::uint16_t>((1 << Bits) - 1));
+  const auto* HWY_RESTRICT packed = reinterpret_cast<const std::uint16_t*>(record);
+  for (int k = 0; k < group; k += 2 * pairs, packed += block_words) {
+    hn::Vec<U16> bits[block_vectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < block_vectors; ++j) bits[j] = hn::Load(d, packed + j * words);
+#pragma GCC unroll 1
+    for (int p = 0; p < pairs; ++p) {
+      VI16 values[block_vectors];
+#pragma GCC unroll 4
+      for (int j = 0; j < block_vectors; ++j) {
+        values[j] = hn::BitCast(I16(), hn::And(bits[j], mask));
+        bits[j] = hn::ShiftRight<Bits>(bits[j]);
+      }
+      sums.add(values, rows, k + 2 * p);
+    }
+  }
+}
+
+/// A few rows: the values are unpacked for each set of rows anew.
+template <int Bits, int R>
+HWY_NOINLINE void few_rows(const AffineView& weights, const std::uint8_t* record,
+                           const QuantizedRows& x, std::size_t first_row, float* y) {
   const std::int16_t* rows[R];
   for (int g = 0; g < weights.groups(); ++g, record += weights.record_bytes()) {
     row_pointers<R>(x, first_row, static_cast<std::size_t>(g) * weights.group, rows);
     Sums<R> sums;
-    const auto* HWY_RESTRICT packed = reinterpret_cast<const std::uint16_t*>(record);
-    for (int k = 0; k < weights.group; k += 2 * pairs, packed += block_words) {
-      hn::Vec<U16> bits[block_vectors];
-#pragma GCC unroll 4
-      for (int j = 0; j < block_vectors; ++j) bits[j] = hn::Load(d, packed + j * words);
-#pragma GCC unroll 8
-      for (int p = 0; p < pairs; ++p) {
-        VI16 values[block_vectors];
-#pragma GCC unroll 4
-        for (int j = 0; j < block_vectors; ++j) {
-          values[j] = hn::BitCast(I16(), p + 1 < pairs ? hn::And(bits[j], mask) : bits[j]);
-          bits[j] = hn::ShiftRight<Bits>(bits[j]);
-        }
-        sums.add(values, rows, k + 2 * p);
-      }
-    }
+    multiply_packed<Bits>(record, weights.group, rows, sums);
     sums.finish(weights, record, x, first_row, g, y);
   }
 }
