@@ -312,7 +312,7 @@ Result<void> place(std::map<std::string, GgufTensor>& tensors, std::uint64_t dat
     end = tensor.offset + tensor.bytes;
     previous = &name;
   }
-  if (end <= file_size) return {};
+  if (order.empty() || end <= file_size) return {};  // a file may hold a vocabulary alone
   const auto* first = *std::ranges::find_if(order, [&](const Named* named) {
     return named->second.offset + named->second.bytes > file_size;
   });

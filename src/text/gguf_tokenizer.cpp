@@ -329,8 +329,8 @@ struct Ends {
   std::string bos, eos;  // empty: not added
 };
 
-Json special(const std::string& token) {
-  return {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
+Json special(const std::string& token, int sequence) {
+  return {{"SpecialToken", {{"id", token}, {"type_id", sequence}}}};
 }
 
 /// TemplateProcessing that puts bos before and eos after; null when neither is added.
@@ -346,10 +346,12 @@ Json template_processing(const Ends& ends, std::span<const Token> tokens) {
   }
   const auto around = [&](std::initializer_list<const char*> sequences) {
     Json out = Json::array();
+    int i = 0;
     for (const char* sequence : sequences) {
-      if (!ends.bos.empty()) out.push_back(special(ends.bos));
-      out.push_back({{"Sequence", {{"id", sequence}, {"type_id", 0}}}});
-      if (!ends.eos.empty()) out.push_back(special(ends.eos));
+      if (!ends.bos.empty()) out.push_back(special(ends.bos, i));
+      out.push_back({{"Sequence", {{"id", sequence}, {"type_id", i}}}});
+      if (!ends.eos.empty()) out.push_back(special(ends.eos, i));
+      ++i;
     }
     return out;
   };
