@@ -244,8 +244,8 @@ Result<void> validate(const Sampling& s, int vocab_size) {
   return {};
 }
 
-Sampled sample(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
-               std::uint64_t seed, std::uint64_t step) {
+Sampled sample_token(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
+                     std::uint64_t seed, std::uint64_t step) {
   add_bias(logits, s.logit_bias);
   penalise(logits, s, history);
   Sampled out{.id = argmax(logits)};

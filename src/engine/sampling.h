@@ -61,7 +61,7 @@ struct Sampled {
 /// @param logits   [V] float32; modified in place by bias and penalties
 /// @param history  prompt and generated tokens, oldest first
 /// @param seed     the request's seed; @param step counts the tokens sampled for this request
-Sampled sample(std::span<float> logits, const Sampling& sampling, std::span<const TokenId> history,
-               std::uint64_t seed, std::uint64_t step);
+Sampled sample_token(std::span<float> logits, const Sampling& sampling,
+                     std::span<const TokenId> history, std::uint64_t seed, std::uint64_t step);
 
 }  // namespace hearth::engine

@@ -16,7 +16,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 Sampled run(std::vector<float> logits, const Sampling& s, std::vector<TokenId> history = {},
             std::uint64_t seed = 1, std::uint64_t step = 0) {
-  return sample(logits, s, history, seed, step);
+  return sample_token(logits, s, history, seed, step);
 }
 
 /// Which tokens come out over many steps, and how often.
@@ -74,15 +74,16 @@ TEST(Sample, BiasComesBeforePenalties) {
 TEST(Sample, RepetitionDividesPositiveAndMultipliesNegativeLogits) {
   std::vector<float> logits{2, -2, 1};
   const std::vector<TokenId> history{0, 1, 0};
-  sample(logits, {.temperature = 0, .repetition_penalty = 2, .top_logprobs = -1}, history, 1, 0);
+  sample_token(logits, {.temperature = 0, .repetition_penalty = 2, .top_logprobs = -1}, history, 1,
+               0);
   EXPECT_THAT(logits, testing::ElementsAre(1, -4, 1)) << "once for a token seen twice";
 }
 
 TEST(Sample, PresenceCountsOnceAndFrequencyEachTime) {
   std::vector<float> logits{5, 5, 5};
   const std::vector<TokenId> history{0, 0, 1};
-  sample(logits, {.temperature = 0, .presence_penalty = 1, .frequency_penalty = 0.25f}, history, 1,
-         0);
+  sample_token(logits, {.temperature = 0, .presence_penalty = 1, .frequency_penalty = 0.25f},
+               history, 1, 0);
   EXPECT_THAT(logits, testing::ElementsAre(3.5f, 3.75f, 5));
 }
 
@@ -90,11 +91,11 @@ TEST(Sample, PenaltiesLookBackOverTheirOwnWindow) {
   std::vector<TokenId> history(30, 1);
   history.front() = 0;  // 30 tokens ago
   std::vector<float> logits{5, 5};
-  sample(logits, {.temperature = 0, .presence_penalty = 1}, history, 1, 0);
+  sample_token(logits, {.temperature = 0, .presence_penalty = 1}, history, 1, 0);
   EXPECT_THAT(logits, testing::ElementsAre(5, 4)) << "20 by default";
   logits = {5, 5};
-  sample(logits, {.temperature = 0, .presence_penalty = 1, .presence_context_size = 0}, history, 1,
-         0);
+  sample_token(logits, {.temperature = 0, .presence_penalty = 1, .presence_context_size = 0},
+               history, 1, 0);
   EXPECT_THAT(logits, testing::ElementsAre(4, 4)) << "0: all history";
 }
 

@@ -120,7 +120,7 @@ void Scheduler::step() {
 
 void Scheduler::sample_row(Sequence& row, tensor::Array logits) {
   const std::span values(logits.data<float>(), logits.size());
-  auto sampled = sample(values, row.request.sampling, row.tokens, row.seed, row.generated);
+  auto sampled = sample_token(values, row.request.sampling, row.tokens, row.seed, row.generated);
   if (sampled.id < 0) {
     return end(row,
                {.reason = FinishReason::error,

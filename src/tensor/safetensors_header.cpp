@@ -14,7 +14,8 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header;
   std::string problem;
 
-  bool null() override { return scalar("null"); }
+  /// MLX's own writer says "__metadata__": null where there is none.
+  bool null() override { return (depth_ == 1 && in_metadata_) || scalar("null"); }
   bool boolean(bool) override { return scalar("a boolean"); }
   bool number_integer(number_integer_t value) override { return scalar(fmt::format("{}", value)); }
   bool number_float(number_float_t, const string_t& text) override { return scalar(text); }

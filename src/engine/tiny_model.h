@@ -1,0 +1,23 @@
+// A random two-layer llama on disk, for tests of what runs a model.
+#pragma once
+
+#include <filesystem>
+
+namespace hearth::engine {
+
+/// A folder with config.json and model.safetensors, removed with the object.
+class TinyModel {
+ public:
+  static constexpr int vocab_size = 96;
+  static constexpr int context_length = 256;
+
+  TinyModel();
+  ~TinyModel();
+  TinyModel(const TinyModel&) = delete;
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace hearth::engine
