@@ -33,7 +33,7 @@ format:  ## put every source file in the format of .clang-format
 	git ls-files '*.h' '*.cpp' | xargs clang-format -i
 
 bench: build  ## hearth beside llama.cpp and mlx-lm on the starter model
-	tools/setup --test
+	tools/setup --test --bench
 	.deps/oracle/bin/python bench/compare.py $(ARGS)
 
 asan: preset = asan
