@@ -12,6 +12,8 @@
 namespace hearth::tensor {
 namespace {
 
+constexpr std::int64_t max_layers = 4096;
+
 /// The decimal that a person would write for a float32.
 double tidy(float value) {
   char text[32];
@@ -255,6 +257,10 @@ Result<Json> gguf_config(GgufArch arch, const GgufFile& file) {
       {"tie_word_embeddings", !has("output.weight")},
       {"attention_bias", arch != GgufArch::qwen2 && has("blk.0.attn_q.bias")},
   };
+  if (const auto layers = config["num_hidden_layers"].get<std::int64_t>(); layers > max_layers) {
+    return fail(ErrorCode::corrupt_file,
+                fmt::format("{} layers, at most {} are read", layers, max_layers));
+  }
   if (embedding == file.tensors().end()) {
     keys.refuse(ErrorCode::corrupt_file, "tensor token_embd.weight is missing");
   } else {
