@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -536,13 +536,34 @@ std::string sentencepiece_bpe(const Metadata& metadata, std::span<const Token> t
 
 // --------------------------------------------------------------------- tokenizer_config.json
 
+/// Ids that end a turn: those of the metadata, and control tokens that are spelled so, because
+/// older files name the end of the text alone.
+Json end_ids(const Metadata& metadata, std::span<const Token> tokens) {
+  constexpr std::string_view spellings[] = {"<|im_end|>",     "<|eot_id|>",    "<|eom_id|>",
+                                            "<|end|>",        "<end_of_turn>", "<|endoftext|>",
+                                            "<|end_of_text|>"};
+  std::set<std::int64_t> ids;
+  for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
+    const Json* id = metadata.find(fmt::format("tokenizer.ggml.{}", key));
+    if (id && id->is_number_integer()) ids.insert(id->get<std::int64_t>());
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].type != TokenType::control) continue;
+    if (std::ranges::find(spellings, tokens[i].text) != std::end(spellings)) {
+      ids.insert(static_cast<std::int64_t>(i));
+    }
+  }
+  return ids;
+}
+
 Json config_json(const Metadata& metadata, std::span<const Token> tokens, bool adds_bos,
                  bool adds_eos) {
   Json out{{"tokenizer_class", "PreTrainedTokenizerFast"},
            {"add_prefix_space", false},
            {"add_bos_token", adds_bos},
            {"add_eos_token", adds_eos},
-           {"clean_up_tokenization_spaces", false}};
+           {"clean_up_tokenization_spaces", false},
+           {"eos_token_id", end_ids(metadata, tokens)}};
   const std::pair<const char*, const char*> names[] = {
       {"bos_token", "bos_token_id"},
       {"eos_token", "eos_token_id"},

@@ -11,7 +11,7 @@ namespace hearth::text {
 
 struct GgufTokenizer {
   std::string tokenizer_json;  // for Tokenizer::from_json
-  Json tokenizer_config;       // bos_token, eos_token, add_bos_token, ...; named chat templates
+  Json tokenizer_config;       // bos_token, eos_token, ..., eos_token_id; named chat templates
   std::string chat_template;   // the default one; empty when the file has none
 };
 

@@ -262,6 +262,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view t
                                                               const Json& config) {
   auto made = LibraryTokenizer::make(tokenizer_json, config);
   if (!made) return fail(made.error().code, "tokenizer: " + made.error().message);
+  (*made)->add_stop_ids(eos_ids(config, {}));
   return *made;
 }
 
