@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "tensor/gguf.h"
+#include "text/gguf_tokenizer.h"
 
 namespace hearth::services {
 namespace {
@@ -18,7 +20,33 @@ struct Texts {
   GenerationDefaults defaults;
 };
 
+/// Tokenizer and template out of a .gguf file's metadata, which has no sampling defaults.
+Result<Texts> load_gguf_texts(const fs::path& file) {
+  const auto named = [&](const Error& error) {
+    return fail(error.code, fmt::format("{}: {}", file.string(), error.message));
+  };
+  const auto metadata = tensor::gguf_metadata(file);
+  if (!metadata) return fail(metadata.error());
+  const auto made = text::gguf_tokenizer(*metadata);
+  if (!made) return named(made.error());
+  auto tokenizer = text::Tokenizer::from_json(made->tokenizer_json, made->tokenizer_config);
+  if (!tokenizer) return named(tokenizer.error());
+  Texts texts{.tokenizer = std::move(*tokenizer)};
+  if (made->chat_template.empty()) {
+    texts.no_template_reason = fmt::format("{}: its metadata has no chat template", file.string());
+  } else if (auto found = text::ChatTemplate::from_source(made->chat_template, texts.tokenizer)) {
+    texts.chat_template = std::move(*found);
+  } else {
+    texts.no_template_reason = fmt::format("{}: {}", file.string(), found.error().message);
+  }
+  return texts;
+}
+
 Result<Texts> load_texts(const fs::path& folder) {
+  std::error_code ignored;
+  if (folder.extension() == ".gguf" && !fs::is_directory(folder, ignored)) {
+    return load_gguf_texts(folder);
+  }
   Texts texts;
   auto tokenizer = text::Tokenizer::load(folder);
   if (!tokenizer) return fail(tokenizer.error());
