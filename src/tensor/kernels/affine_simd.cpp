@@ -43,7 +43,7 @@ struct Sums {
     for (int r = 0; r < R; ++r) {
       std::int32_t pair;
       __builtin_memcpy(&pair, x[r] + k, sizeof pair);
-      const VI16 xs = hn::BitCast(I16(), hn::Set(I32(), pair));
+      VI16 xs = hn::BitCast(I16(), hn::Set(I32(), pair));
 #pragma GCC unroll 4
       for (int j = 0; j < block_vectors; ++j) {
         a[r][j] = hn::ReorderWidenMulAccumulate(I32(), w[j], xs, a[r][j], b[r][j]);
@@ -63,7 +63,7 @@ struct Sums {
       const VF bias = load_stored(d, weights.scale_kind, stored, block_lanes + j * f32_lanes);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
-        const std::size_t at = (first_row + r) * x.groups() + group;
+        const std::size_t at = (first_row + r) * x.groups + group;
         const VF sum = hn::ConvertTo(d, hn::RearrangeToOddPlusEven(a[r][j], b[r][j]));
         float* out = y + r * block_lanes + j * f32_lanes;
         const VF with_scale =
@@ -144,7 +144,7 @@ template <int Bits, int R>
 HWY_NOINLINE void few_rows(const AffineView& weights, const std::uint8_t* record,
                            const QuantizedRows& x, std::size_t first_row, float* y) {
   const std::int16_t* rows[R];
-  for (int g = 0; g < weights.groups(); ++g, record += weights.record_bytes()) {
+  for (int g = 0; g < weights.groups; ++g, record += weights.record_bytes()) {
     row_pointers<R>(x, first_row, static_cast<std::size_t>(g) * weights.group, rows);
     Sums<R> sums;
     multiply_packed<Bits>(record, weights.group, rows, sums);
@@ -188,8 +188,8 @@ void many_rows(const AffineView& weights, const std::uint8_t* record, const Quan
                std::size_t first_row, std::size_t rows, float* y) {
   alignas(64) std::int16_t values[unpacked_inputs * block_lanes];
   const int at_once = unpacked_inputs / weights.group;
-  for (int g = 0; g < weights.groups(); g += at_once) {
-    const int groups = std::min(at_once, weights.groups() - g);
+  for (int g = 0; g < weights.groups; g += at_once) {
+    const int groups = std::min(at_once, weights.groups - g);
     for (int i = 0; i < groups; ++i) {
       store_group<Bits>(record + i * weights.record_bytes(), weights.group,
                         values + i * weights.group * block_lanes);
@@ -264,7 +264,7 @@ void QuantizeRow(const float* HWY_RESTRICT x, const QuantizedRows& out, std::siz
   const F32 d;
   const I32 di;
   const hn::Rebind<std::int16_t, F32> d16;
-  for (int g = 0; g < out.groups(); ++g) {
+  for (int g = 0; g < out.groups; ++g) {
     const float* from = x + static_cast<std::size_t>(g) * out.group;
     std::int16_t* to = out.values + row * out.inputs + static_cast<std::size_t>(g) * out.group;
     const std::uint32_t bits = greatest_bits(from, out.group);
@@ -275,13 +275,12 @@ void QuantizeRow(const float* HWY_RESTRICT x, const QuantizedRows& out, std::siz
     auto sum = hn::Zero(di);
     for (int k = 0; k < out.group; k += f32_lanes) {
       const auto rounded = hn::NearestInt(hn::Mul(hn::LoadU(d, from + k), inverse));
-      const auto narrow = hn::DemoteTo(d16, rounded);
-      hn::StoreU(narrow, d16, to + k);
-      sum = hn::Add(sum, hn::PromoteTo(di, narrow));
+      hn::StoreU(hn::DemoteTo(d16, rounded), d16, to + k);
+      sum = hn::Add(sum, rounded);
     }
     const float scale =
         !finite ? std::numeric_limits<float>::quiet_NaN() : (most > least ? most / steps : 0.0f);
-    const std::size_t at = row * out.groups() + g;
+    const std::size_t at = row * out.groups + g;
     out.scales[at] = scale;
     out.sums[at] = scale * static_cast<float>(hn::GetLane(hn::SumOfLanes(di, sum)));
   }

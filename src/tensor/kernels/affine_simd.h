@@ -19,13 +19,13 @@ namespace hearth::kernels {
 struct AffineView {
   const std::uint8_t* data;  // 64-byte aligned
   int outputs, inputs, group;
-  int bits;  // 2, 4 or 8: stored bits of a value
+  int groups;  // inputs / group, kept because a division an inner loop is felt
+  int bits;    // 2, 4 or 8: stored bits of a value
   FloatKind scale_kind;
 
-  int groups() const { return inputs / group; }
   std::size_t value_bytes() const { return static_cast<std::size_t>(group) * bits * 2; }
   std::size_t record_bytes() const { return value_bytes() + 2 * block_lanes * size_of(scale_kind); }
-  std::size_t block_bytes() const { return record_bytes() * groups(); }
+  std::size_t block_bytes() const { return record_bytes() * groups; }
 };
 
 /// Rows of activations in 16 bits: x ≈ scales[row, group] · values[row, k].
@@ -33,9 +33,7 @@ struct QuantizedRows {
   std::int16_t* values;  // [rows, inputs]
   float* scales;         // [rows, groups]
   float* sums;           // [rows, groups]: scale times the sum of the group's values
-  int inputs, group;
-
-  int groups() const { return inputs / group; }
+  int inputs, group, groups;
 };
 
 /// Rounds row `row` of x [rows, inputs] into `out`. A group with Inf or NaN becomes NaN.

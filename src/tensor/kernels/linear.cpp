@@ -75,15 +75,16 @@ class Rounded {
                         .scales = nullptr,
                         .sums = nullptr,
                         .inputs = static_cast<int>(inputs),
-                        .group = layer->group()});
+                        .group = layer->group(),
+                        .groups = static_cast<int>(inputs) / layer->group()});
     }
     std::byte* memory = scratch<Use>(bytes);
     for (auto& size : sizes_) {
-      const std::size_t scales = rows * size.groups();
+      const std::size_t scales = rows * size.groups;
       size.scales = reinterpret_cast<float*>(memory);
       size.sums = size.scales + scales;
       size.values = reinterpret_cast<std::int16_t*>(size.sums + scales);
-      memory += rows * (inputs * 2 + size.groups() * std::size_t{8}) + 32;
+      memory += rows * (inputs * 2 + size.groups * std::size_t{8}) + 32;
       memory -= reinterpret_cast<std::uintptr_t>(memory) % 32;
       for_each_task(rows, rows * inputs > 65536,
                     [&](std::size_t r) { quantize_row(x + r * inputs, size, r); });

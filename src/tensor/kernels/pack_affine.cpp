@@ -69,7 +69,7 @@ struct Source {
 void pack_block(const Source& source, const AffineView& view, std::size_t block, std::byte* to) {
   const std::size_t size = size_of(view.scale_kind);
   const int per_word = 32 / view.bits;
-  for (int g = 0; g < view.groups(); ++g, to += view.record_bytes()) {
+  for (int g = 0; g < view.groups; ++g, to += view.record_bytes()) {
     std::byte* scales = to + view.value_bytes();
     for (int lane = 0; lane < block_lanes; ++lane) {
       const std::size_t n = block * block_lanes + lane;
@@ -80,7 +80,7 @@ void pack_block(const Source& source, const AffineView& view, std::size_t block,
         const auto word = even_low_odd_high(word_at(row, k, source.bits, view.bits), view.bits);
         std::memcpy(to + (static_cast<std::size_t>(i) * block_lanes + lane) * 4, &word, 4);
       }
-      const std::size_t at = (n * view.groups() + g) * size;
+      const std::size_t at = (n * view.groups + g) * size;
       std::memcpy(scales + lane * size, source.scales + at, size);
       std::memcpy(scales + (block_lanes + lane) * size, source.biases + at, size);
     }
@@ -119,6 +119,7 @@ PackedAffine::PackedAffine(const Array& weight, const Array& scales, const Array
            .outputs = weight.shape(0),
            .inputs = static_cast<int>(weight.shape(1) * std::int64_t{32} / bits),
            .group = group_size,
+           .groups = scales.shape(1),
            .bits = stored_bits(bits),
            .scale_kind = kind};
   const std::size_t blocks = blocks_of(view_.outputs);
@@ -146,7 +147,7 @@ void PackedAffine::row(int output, float* out) const {
   const int lane = output % block_lanes;
   const int per_word = 32 / view_.bits;
   const std::byte* record = data_.get() + output / block_lanes * view_.block_bytes();
-  for (int g = 0; g < view_.groups(); ++g, record += view_.record_bytes()) {
+  for (int g = 0; g < view_.groups; ++g, record += view_.record_bytes()) {
     const std::byte* stored = record + view_.value_bytes();
     const float scale = stored_float(view_.scale_kind, stored + lane * size);
     const float bias = stored_float(view_.scale_kind, stored + (block_lanes + lane) * size);
