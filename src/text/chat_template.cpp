@@ -159,7 +159,7 @@ Result<RenderedChat> JinjaTemplate::render(const Conversation& asked) const {
   if (first || first.error().code == ErrorCode::internal) return first;
   for (const auto rework : {with_system_first, with_system_in_user}) {
     const Conversation other = rework(conversation);
-    if (other.messages == conversation.messages) continue;
+    if (!asked.retry_merged || other.messages == conversation.messages) continue;
     if (auto again = render_once(other)) return again;
   }
   return fail(ErrorCode::invalid_request, "prompt build failed: " + first.error().message,

@@ -20,7 +20,10 @@ struct Conversation {
   Json tools;                     // null, or an array of OpenAI function tools
   bool add_generation_prompt = true;
   bool continue_final_message = false;
-  Json kwargs = Json::object();     // chat_template_kwargs: enable_thinking, ...
+  Json kwargs = Json::object();  // chat_template_kwargs: enable_thinking, ...
+  /// Where the template refuses: try again with the system turns merged to the front and neighbours
+  /// of one role joined, then with the system text in the first user turn.
+  bool retry_merged = true;
   std::optional<std::int64_t> now;  // what strftime_now tells, seconds since 1970; unset: the clock
 };
 

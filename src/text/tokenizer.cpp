@@ -27,9 +27,8 @@ std::string token_text(const Json& config, const char* name) {
   return {};
 }
 
-std::optional<bool> flag(const Json& config, const char* name) {
-  if (!config.is_object() || !config.contains(name) || !config[name].is_boolean()) return {};
-  return config[name].get<bool>();
+bool is_true(const Json& config, const char* name) {
+  return config.is_object() && config.contains(name) && config[name] == true;
 }
 
 /// Vocabulary strings and flags by id, in one block.
@@ -48,8 +47,8 @@ struct Table {
   }
 };
 
-/// What runs instead of the post-processor where tokenizer_config.json says "add_bos_token" or
-/// "add_eos_token", as transformers does it.
+/// What stands in for a post-processor where tokenizer.json has none and tokenizer_config.json says
+/// "add_bos_token" or "add_eos_token". A post-processor decides alone, as in transformers 5.
 struct AddedEnds {
   std::optional<TokenId> bos, eos;
 };
@@ -87,7 +86,8 @@ class LibraryTokenizer : public Tokenizer {
   std::optional<TokenId> bos_id_;
   std::set<TokenId> stop_ids_;
   Json special_tokens_ = Json::object();
-  std::optional<AddedEnds> ends_;
+  bool has_post_processor_ = false;
+  AddedEnds ends_;
 };
 
 Result<std::shared_ptr<LibraryTokenizer>> LibraryTokenizer::make(std::string_view json,
@@ -117,7 +117,9 @@ Result<void> LibraryTokenizer::read_parts() {
   table_.flags = take(flags);
   status = tb_tokenizer_parts(handle_.get(), &parts, &words);
   if (status != TB_OK) return fail(bridge_error(status, words, ErrorCode::corrupt_file));
-  plan_ = plan_decoding(Json::parse(take(parts), nullptr, false));
+  const Json read = Json::parse(take(parts), nullptr, false);
+  plan_ = plan_decoding(read);
+  has_post_processor_ = !read.value("post_processor", Json()).is_null();
   return {};
 }
 
@@ -131,28 +133,24 @@ void LibraryTokenizer::read_config(const Json& config) {
   const auto eos_id = eos_.empty() ? std::nullopt : id_of(eos_);
   if (eos_id) stop_ids_.insert(*eos_id);
 
-  const auto add_bos = flag(config, "add_bos_token"), add_eos = flag(config, "add_eos_token");
-  if (!add_bos && !add_eos) return;
-  ends_.emplace();
-  if (add_bos.value_or(false)) ends_->bos = bos_id_;
-  if (add_eos.value_or(false)) ends_->eos = eos_id;
+  if (has_post_processor_) return;
+  if (is_true(config, "add_bos_token")) ends_.bos = bos_id_;
+  if (is_true(config, "add_eos_token")) ends_.eos = eos_id;
 }
 
 Result<std::vector<TokenId>> LibraryTokenizer::encode(std::string_view text,
                                                       EncodeOptions options) const {
   tb_ids out{};
   tb_bytes words{};
-  const bool process = options.add_special && !ends_;
-  const auto status = tb_tokenizer_encode(handle_.get(), bytes_of(text), text.size(), process,
-                                          options.parse_markers, &out, &words);
+  const auto status = tb_tokenizer_encode(handle_.get(), bytes_of(text), text.size(),
+                                          options.add_special, options.parse_markers, &out, &words);
   if (status != TB_OK) return fail(bridge_error(status, words, ErrorCode::internal));
   const auto made = take(out);
   std::vector<TokenId> ids;
   ids.reserve(made.size() + 2);
-  const bool add_ends = options.add_special && ends_;
-  if (add_ends && ends_->bos) ids.push_back(*ends_->bos);
+  if (options.add_special && ends_.bos) ids.push_back(*ends_.bos);
   ids.insert(ids.end(), made.begin(), made.end());
-  if (add_ends && ends_->eos) ids.push_back(*ends_->eos);
+  if (options.add_special && ends_.eos) ids.push_back(*ends_.eos);
   return ids;
 }
 

@@ -1,6 +1,7 @@
 //! The C interface of `include/textbridge.h`: pointers in, owned memory out, no panic across.
 
 mod clock;
+mod jinja;
 mod memory;
 mod python;
 mod syntax;

@@ -21,7 +21,10 @@ pub struct Failure {
 
 impl<E: std::fmt::Display> From<E> for Failure {
     fn from(error: E) -> Self {
-        Failure { status: Status::Failed, words: error.to_string() }
+        Failure {
+            status: Status::Failed,
+            words: error.to_string(),
+        }
     }
 }
 
@@ -37,10 +40,16 @@ pub type Ids = Owned<u32>;
 impl<T> From<Vec<T>> for Owned<T> {
     fn from(values: Vec<T>) -> Self {
         if values.is_empty() {
-            return Owned { data: std::ptr::null_mut(), size: 0 };
+            return Owned {
+                data: std::ptr::null_mut(),
+                size: 0,
+            };
         }
         let values = Box::leak(values.into_boxed_slice());
-        Owned { data: values.as_mut_ptr(), size: values.len() }
+        Owned {
+            data: values.as_mut_ptr(),
+            size: values.len(),
+        }
     }
 }
 
@@ -49,7 +58,9 @@ impl<T> Owned<T> {
     /// The memory came from `From` and is freed once.
     pub unsafe fn free(self) {
         if !self.data.is_null() {
-            drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.data, self.size)));
+            drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(
+                self.data, self.size,
+            )));
         }
     }
 }
@@ -77,15 +88,15 @@ pub unsafe fn text<'a>(data: *const u8, size: usize) -> Result<&'a str, Failure>
 ///
 /// # Safety
 /// `error` is writable.
-pub unsafe fn guarded(
-    error: *mut Bytes,
-    work: impl FnOnce() -> Result<(), Failure>,
-) -> Status {
+pub unsafe fn guarded(error: *mut Bytes, work: impl FnOnce() -> Result<(), Failure>) -> Status {
     *error = Bytes::from(Vec::new());
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(failure)) => failure,
-        Err(payload) => Failure { status: Status::Panicked, words: panic_words(&*payload) },
+        Err(payload) => Failure {
+            status: Status::Panicked,
+            words: panic_words(&*payload),
+        },
     };
     *error = Bytes::from(failure.words.into_bytes());
     failure.status

@@ -4,7 +4,12 @@ use minijinja::value::{from_args, Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat;
 
-pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
+pub fn method(
+    state: &mut State,
+    value: &Value,
+    name: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
     let own = match value.kind() {
         ValueKind::String => string_method(value.as_str().unwrap_or_default(), name, args)?,
         ValueKind::Seq => list_method(value, name, args)?,
@@ -71,7 +76,9 @@ fn string_method(s: &str, name: &str, args: &[Value]) -> Result<Option<Value>, E
         "zfill" => {
             let (width,): (usize,) = from_args(args)?;
             let (sign, digits) = s.split_at(usize::from(s.starts_with(['+', '-'])));
-            Value::from(sign.to_string() + &pad(digits, "rjust", width.saturating_sub(sign.len()), "0")?)
+            Value::from(
+                sign.to_string() + &pad(digits, "rjust", width.saturating_sub(sign.len()), "0")?,
+            )
         }
         _ => return Ok(None),
     };
@@ -117,7 +124,11 @@ fn swap_case(c: char) -> String {
 }
 
 fn rsplit(s: &str, separator: Option<&str>, limit: i64) -> Result<Vec<String>, Error> {
-    let limit = if limit < 0 { usize::MAX } else { (limit as usize).saturating_add(1) };
+    let limit = if limit < 0 {
+        usize::MAX
+    } else {
+        (limit as usize).saturating_add(1)
+    };
     let mut parts: Vec<String> = match separator {
         Some("") => return Err(failed("empty separator")),
         Some(separator) => s.rsplitn(limit, separator).map(str::to_string).collect(),
@@ -131,7 +142,9 @@ fn rsplit_whitespace(s: &str, limit: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = s.trim_end();
     while !rest.is_empty() {
-        let cut = rest.rfind(char::is_whitespace).filter(|_| parts.len() + 1 < limit);
+        let cut = rest
+            .rfind(char::is_whitespace)
+            .filter(|_| parts.len() + 1 < limit);
         let Some(at) = cut else {
             parts.push(rest.trim_start().to_string());
             break;
@@ -146,7 +159,9 @@ fn rsplit_whitespace(s: &str, limit: usize) -> Vec<String> {
 /// `s` filled up to `width` characters, at most 64 Ki of them.
 fn pad(s: &str, side: &str, width: usize, fill: &str) -> Result<String, Error> {
     if fill.chars().count() != 1 || width > 1 << 16 {
-        return Err(failed("the fill must be one character and the width at most 65536"));
+        return Err(failed(
+            "the fill must be one character and the width at most 65536",
+        ));
     }
     let missing = width.saturating_sub(s.chars().count());
     let left = match side {

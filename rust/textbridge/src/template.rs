@@ -9,7 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::memory::{Failure, Status};
-use crate::{clock, python, syntax, tojson};
+use crate::{clock, jinja, python, syntax, tojson};
 
 const NAME: &str = "chat_template";
 /// Steps a rendering may take, besides some for every byte of its variables. A long real
@@ -43,10 +43,17 @@ fn raise_exception(message: &Value) -> Result<Value, Error> {
 
 fn environment() -> Result<Environment<'static>, Error> {
     let mut env = Environment::new();
-    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?,
+    );
     env.set_undefined_behavior(UndefinedBehavior::Lenient);
     env.set_unknown_method_callback(python::method);
     env.set_debug(false);
+    minijinja_contrib::add_to_environment(&mut env);
+    jinja::add_to(&mut env);
     env.add_filter("tojson", tojson::tojson);
     env.add_function("raise_exception", raise_exception);
     env.add_function("strftime_now", clock::strftime_now);
@@ -56,10 +63,15 @@ fn environment() -> Result<Environment<'static>, Error> {
 impl Template {
     pub fn compile(source: &str) -> Result<Self, Failure> {
         let mut environment = environment().map_err(failure)?;
-        environment.add_template_owned(NAME, syntax::rewrite(source)).map_err(failure)?;
+        environment
+            .add_template_owned(NAME, syntax::rewrite(source))
+            .map_err(failure)?;
         let template = environment.get_template(NAME).map_err(failure)?;
         let variables = template.undeclared_variables(false);
-        Ok(Template { environment, variables })
+        Ok(Template {
+            environment,
+            variables,
+        })
     }
 
     pub fn reads(&self, name: &str) -> bool {
@@ -74,7 +86,9 @@ impl Template {
         let template = environment.get_template(NAME).map_err(failure)?;
         let mut out = Bounded(Vec::new());
         clock::at(now, || {
-            template.render_captured_to(Value::from(Serde(variables)), &mut out).map(|_| ())
+            template
+                .render_captured_to(Value::from(Serde(variables)), &mut out)
+                .map(|_| ())
         })
         .map_err(failure)?;
         Ok(String::from_utf8(out.0)?)
@@ -103,7 +117,10 @@ fn failure(error: Error) -> Failure {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(inner) = cause {
         if let Some(raised) = inner.downcast_ref::<Raised>() {
-            return Failure { status: Status::Failed, words: raised.0.clone() };
+            return Failure {
+                status: Status::Failed,
+                words: raised.0.clone(),
+            };
         }
         cause = inner.source();
     }
@@ -114,5 +131,8 @@ fn failure(error: Error) -> Failure {
     if let Some(line) = error.line() {
         words += &format!(" (line {line} of the chat template)");
     }
-    Failure { status: Status::Failed, words }
+    Failure {
+        status: Status::Failed,
+        words,
+    }
 }

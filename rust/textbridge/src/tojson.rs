@@ -27,7 +27,12 @@ pub fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<S
 }
 
 impl Style {
-    fn new(ascii: bool, indent: &Value, separators: &Value, sort_keys: bool) -> Result<Self, Error> {
+    fn new(
+        ascii: bool,
+        indent: &Value,
+        separators: &Value,
+        sort_keys: bool,
+    ) -> Result<Self, Error> {
         let indent = match (indent.as_i64(), indent.as_str()) {
             (Some(width), _) => Some(" ".repeat(width.clamp(0, 64) as usize)),
             (_, Some(text)) => Some(text.to_string()),
@@ -38,11 +43,20 @@ impl Style {
         if !separators.is_none() && !separators.is_undefined() {
             let pair: Vec<Value> = separators.try_iter()?.collect();
             let [item, key] = pair.as_slice() else {
-                return Err(Error::new(ErrorKind::InvalidOperation, "separators is no pair"));
+                return Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    "separators is no pair",
+                ));
             };
             (item_separator, key_separator) = (item.to_string(), key.to_string());
         }
-        Ok(Style { ascii, indent, item_separator, key_separator, sort_keys })
+        Ok(Style {
+            ascii,
+            indent,
+            item_separator,
+            key_separator,
+            sort_keys,
+        })
     }
 
     fn write(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
@@ -51,7 +65,7 @@ impl Style {
             ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => out.push_str(&number(value)),
             ValueKind::String => self.string(out, value.as_str().unwrap_or_default()),
-            ValueKind::Seq | ValueKind::Iterable => {
+            ValueKind::Seq => {
                 let items: Vec<Value> = value.try_iter()?.collect();
                 self.enclose(out, '[', ']', items.len(), depth, |out, i| {
                     self.write(out, &items[i], depth + 1)
@@ -61,7 +75,10 @@ impl Style {
             kind => {
                 return Err(Error::new(
                     ErrorKind::InvalidOperation,
-                    format!("Object of type {} is not JSON serializable", python_type(kind)),
+                    format!(
+                        "Object of type {} is not JSON serializable",
+                        python_type(kind)
+                    ),
                 ))
             }
         }
@@ -182,6 +199,7 @@ fn python_type(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Undefined => "Undefined",
         ValueKind::Bytes => "bytes",
+        ValueKind::Iterable => "generator",
         _ => "object",
     }
 }

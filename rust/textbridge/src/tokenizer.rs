@@ -54,18 +54,29 @@ impl Tokenizer {
             .filter(|(_, token)| is_marker(token))
             .map(|(id, token)| (*id, token.content.clone()))
             .collect();
-        Ok(Tokenizer { library, markers, plain: OnceLock::new() })
+        Ok(Tokenizer {
+            library,
+            markers,
+            plain: OnceLock::new(),
+        })
     }
 
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>, Failure> {
-        Ok(self.library.encode_fast(text, add_special)?.get_ids().to_vec())
+        Ok(self
+            .library
+            .encode_fast(text, add_special)?
+            .get_ids()
+            .to_vec())
     }
 
     /// Encodes with every marker read as text. A vocabulary that spells a marker as an ordinary
     /// entry too would give its id all the same: such a text is cut inside the marker.
     pub fn encode_plain(&self, text: &str, add_special: bool) -> Result<Vec<u32>, Failure> {
         let encoding = self.plain_encoding(text)?;
-        let found = encoding.get_ids().iter().find_map(|id| self.markers.get(id));
+        let found = encoding
+            .get_ids()
+            .iter()
+            .find_map(|id| self.markers.get(id));
         let parts = found.map_or_else(Vec::new, |marker| cut_inside(text, marker));
         if parts.len() > 1 {
             let encoded = parts.iter().map(|part| self.encode_plain(part, false));
@@ -77,11 +88,16 @@ impl Tokenizer {
 
     fn plain_encoding(&self, text: &str) -> Result<Encoding, Failure> {
         let normalizer = self.library.get_normalizer();
-        let mut parts = self.plain_vocabulary()?.added.extract_and_normalize(normalizer, text);
+        let mut parts = self
+            .plain_vocabulary()?
+            .added
+            .extract_and_normalize(normalizer, text);
         if let Some(pre_tokenizer) = self.library.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut parts)?;
         }
-        self.library.get_model().tokenize_in_pretokenized(&mut parts, None)?;
+        self.library
+            .get_model()
+            .tokenize_in_pretokenized(&mut parts, None)?;
         Ok(parts.into_encoding(None, 0, OffsetType::None)?)
     }
 
@@ -90,8 +106,14 @@ impl Tokenizer {
             return Ok(plain);
         }
         let model = self.library.get_model();
-        let all = self.library.get_added_vocabulary().get_added_tokens_decoder();
-        let mut kept: Vec<_> = all.iter().filter(|(id, _)| !self.markers.contains_key(id)).collect();
+        let all = self
+            .library
+            .get_added_vocabulary()
+            .get_added_tokens_decoder();
+        let mut kept: Vec<_> = all
+            .iter()
+            .filter(|(id, _)| !self.markers.contains_key(id))
+            .collect();
         kept.sort_by_key(|(id, _)| **id);
         let mut added = AddedVocabulary::new();
         added.add_tokens::<NormalizerWrapper>(
@@ -138,12 +160,22 @@ impl Tokenizer {
         let added = self.library.get_added_vocabulary();
         let mut entries: HashMap<u32, (String, u8)> = HashMap::new();
         for (piece, id) in self.library.get_model().get_vocab() {
-            let special = if added.is_special_token(&piece) { SPECIAL } else { 0 };
+            let special = if added.is_special_token(&piece) {
+                SPECIAL
+            } else {
+                0
+            };
             entries.insert(id, (piece, KNOWN | special));
         }
         for (id, token) in added.get_added_tokens_decoder() {
-            let piece = added.simple_id_to_token(*id).unwrap_or_else(|| token.content.clone());
-            let special = if added.is_special_token(&piece) { SPECIAL } else { 0 };
+            let piece = added
+                .simple_id_to_token(*id)
+                .unwrap_or_else(|| token.content.clone());
+            let special = if added.is_special_token(&piece) {
+                SPECIAL
+            } else {
+                0
+            };
             let marker = if is_marker(token) { MARKER } else { 0 };
             entries.insert(*id, (piece, KNOWN | ADDED | special | marker));
         }
@@ -153,7 +185,11 @@ impl Tokenizer {
     fn lay_out(&self, entries: HashMap<u32, (String, u8)>) -> Table {
         // Ids far beyond the number of entries come from a broken file: no table is made for them.
         let limit = entries.len().saturating_mul(16).max(1 << 20) as u32;
-        let size = entries.keys().filter(|id| **id < limit).max().map_or(0, |id| *id as usize + 1);
+        let size = entries
+            .keys()
+            .filter(|id| **id < limit)
+            .max()
+            .map_or(0, |id| *id as usize + 1);
         let mut table = Table {
             pieces: Vec::new(),
             ends: Vec::with_capacity(size),
