@@ -20,10 +20,10 @@ struct Limits {
   std::size_t body_bytes = std::size_t{384} << 20;  // more: 413
   int connections = 1024;                           // more wait in the listen queue
   int preparing = 64;                               // requests being templated; more: 429
-  std::chrono::milliseconds header_time{30'000};    // from a request's first byte to its headers' end
-  std::chrono::milliseconds body_time{60'000};      // for the first bytes; then 16 KiB a second
-  std::chrono::milliseconds idle_time{120'000};     // a kept-alive connection without a request
-  std::chrono::milliseconds write_time{60'000};     // a client that takes nothing is dropped
+  std::chrono::milliseconds header_time{30'000};  // from a request's first byte to its headers' end
+  std::chrono::milliseconds body_time{60'000};    // for the first bytes; then 16 KiB a second
+  std::chrono::milliseconds idle_time{120'000};   // a kept-alive connection without a request
+  std::chrono::milliseconds write_time{60'000};   // a client that takes nothing is dropped
   std::chrono::milliseconds ping_interval{15'000};  // `: keep-alive` while nothing is produced
 };
 
@@ -32,7 +32,7 @@ struct ServerOptions {
   int port = 8080;                 // 0: any free one
   std::string api_key;             // empty: none is asked for
   std::vector<std::string> allowed_origins;  // CORS; "*" for any
-  std::string served_name;         // id in /v1/models and in answers; empty: the model's own
+  std::string served_name;  // id in /v1/models and in answers; empty: the model's own
   services::ServerDefaults defaults;
   std::chrono::milliseconds shutdown_limit{10'000};  // for streams to end by themselves
   Limits limits;

@@ -81,9 +81,10 @@ Result<void> read_number(const Json& json, const char* key, const fs::path& file
 std::string hub_id(std::string_view folder) {
   constexpr std::string_view prefix = "models--";
   if (!folder.starts_with(prefix)) return {};
-  std::string id(folder.substr(prefix.size()));
-  if (const auto at = id.find("--"); at != std::string::npos) id.replace(at, 2, "/");
-  return id;
+  const auto name = folder.substr(prefix.size());
+  const auto at = name.find("--");
+  if (at == name.npos) return std::string(name);
+  return fmt::format("{}/{}", name.substr(0, at), name.substr(at + 2));
 }
 
 }  // namespace
@@ -114,10 +115,11 @@ Result<GenerationDefaults> read_generation_defaults(const fs::path& folder) {
        {read_number(*json, "temperature", file, 0, 1e6, out.temperature),
         read_number(*json, "top_p", file, 0, 1, out.top_p),
         read_number(*json, "min_p", file, 0, 1, out.min_p),
-        read_number(*json, "top_k", file, 0, 1 << 20, out.top_k),
+        read_number(*json, "top_k", file, -1, 1 << 20, out.top_k),
         read_number(*json, "repetition_penalty", file, 0, 1e6, out.repetition_penalty)}) {
     if (!read) return fail(read.error());
   }
+  if (out.top_k == -1) out.top_k = 0;  // some files write "all" so
   return out;
 }
 

@@ -42,10 +42,10 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
                                                        std::vector<text::TokenId> prompt,
                                                        const Request& request,
                                                        const ServerDefaults& defaults, int choice) {
-  engine::GenerateRequest job{.prompt = std::move(prompt),
-                              .max_tokens = request.sampling.max_tokens,
-                              .stop_ids = model->tokenizer->stop_ids()};
-  if (!job.max_tokens) job.max_tokens = defaults.max_tokens;
+  engine::GenerateRequest job;
+  job.prompt = std::move(prompt);
+  job.max_tokens = request.sampling.max_tokens ? request.sampling.max_tokens : defaults.max_tokens;
+  job.stop_ids = model->tokenizer->stop_ids();
   job.sampling = sampling_values(request.sampling, defaults, model->defaults,
                                  thinks(*model, request.input, defaults));
   job.sampling.top_logprobs = request.top_logprobs;

@@ -1,0 +1,93 @@
+// One client connection: reads requests one after the other, hands each to a handler and writes the
+// reply it makes. Bounds sizes and times; notices while it waits that the client has gone.
+// Everything here runs on the I/O thread.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "server/message.h"
+#include "server/server.h"
+#include "server/wakeup.h"
+
+namespace hearth::server {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Handler = std::function<asio::awaitable<void>(Connection&)>;
+
+  Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits);
+
+  /// Serves until the client leaves, a limit is passed or close_when_idle().
+  /// @param handler  answers request(): by reply(), or by open_stream(), write() and end_stream()
+  asio::awaitable<void> run(Handler handler);
+
+  // --- for the handler
+  const HttpRequest& request() const { return request_; }
+  HttpRequest& request() { return request_; }
+  /// Headers that every reply to this request carries.
+  Headers& common_headers() { return common_headers_; }
+
+  asio::awaitable<void> reply(HttpReply reply);
+  /// Begins a reply of unknown length.
+  asio::awaitable<void> open_stream(int status, std::string_view content_type, Headers headers);
+  asio::awaitable<void> write(std::string_view bytes);
+  asio::awaitable<void> end_stream();
+  bool replied() const { return status_ != 0; }
+  /// Of the reply to the current request; 0 before there is one.
+  int status() const { return status_; }
+
+  /// Begins to look out for the client's leaving: gone() turns true and wakeup() is notified.
+  void watch();
+  /// The client closed, or takes nothing any more.
+  bool gone() const { return gone_; }
+  Wakeup& wakeup() { return *wakeup_; }
+
+  // --- for the server
+  /// No further request; what is being answered goes on.
+  void close_when_idle();
+  /// Now, whatever is under way.
+  void abort();
+
+ private:
+  enum class Next { request, end };
+
+  asio::awaitable<Next> read_request();
+  asio::awaitable<bool> wait_for_bytes();
+  template <class Parser>
+  asio::awaitable<std::optional<HttpReply>> read_message(Parser& parser);
+  template <class Parser>
+  asio::awaitable<boost::system::error_code> read_body(Parser& parser);
+  asio::awaitable<void> send(std::string_view bytes);
+  asio::awaitable<void> look_out();
+  asio::awaitable<void> stop_watching();
+  asio::awaitable<void> linger();
+  void set_deadline(std::chrono::milliseconds limit);
+  void clear_deadline();
+
+  asio::ip::tcp::socket socket_;
+  const Limits& limits_;
+  std::shared_ptr<Wakeup> wakeup_;
+  asio::steady_timer deadline_;
+  std::uint64_t deadline_number_ = 0;  // of the one that counts; older ones are void
+  boost::beast::flat_buffer buffer_;   // bytes read and not yet parsed
+  HttpRequest request_;
+  Headers common_headers_;
+  int status_ = 0;
+  bool keep_alive_ = true;
+  bool idle_ = true;  // between requests
+  bool closing_ = false;
+  bool gone_ = false;
+  bool timed_out_ = false;
+  bool chunked_ = false;
+  bool watching_ = false;
+};
+
+}  // namespace hearth::server

@@ -1,0 +1,28 @@
+// What each route does. All run on the I/O thread and hand heavy work to Context::prepare().
+#pragma once
+
+#include "server/routes.h"
+
+namespace hearth::server {
+
+using Handled = asio::awaitable<void>;
+
+/// A chat or completion of any protocol.
+Handled generate(Context&, Connection&, const Route&);
+
+Handled health(Context&, Connection&, const Route&);
+Handled about(Context&, Connection&, const Route&);
+Handled list_models(Context&, Connection&, const Route&);
+Handled show_model(Context&, Connection&, const Route&);
+Handled stats(Context&, Connection&, const Route&);
+Handled metrics(Context&, Connection&, const Route&);
+
+/// {"content" or "prompt" or "messages"} to {"tokens","count"}, with "with_pieces" to pieces.
+Handled tokenize(Context&, Connection&, const Route&);
+/// {"tokens"} to {"content","prompt"}.
+Handled detokenize(Context&, Connection&, const Route&);
+
+/// The built-in chat page and its two files.
+Handled page(Context&, Connection&, const Route&);
+
+}  // namespace hearth::server

@@ -1,0 +1,60 @@
+// What /metrics tells Prometheus. Kept on the I/O thread, so nothing here locks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth::server {
+
+/// A Prometheus histogram of seconds.
+class Histogram {
+ public:
+  explicit Histogram(std::vector<double> bounds);
+  void add(double seconds);
+  void print(std::string_view name, std::string_view help, std::string& out) const;
+
+ private:
+  const std::vector<double> bounds_;
+  std::vector<std::uint64_t> counts_;  // one more than bounds_: the rest
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+};
+
+/// Values that are read at the moment of asking rather than counted.
+struct Gauges {
+  int connections = 0;
+  int preparing = 0;
+  int rows_active = 0;
+  int rows_waiting = 0;
+  std::uint64_t rows_submitted = 0;
+  std::uint64_t rows_finished = 0;
+  std::uint64_t rows_cancelled = 0;
+  std::uint64_t engine_steps = 0;
+  std::size_t kv_bytes = 0;
+  std::size_t memory_active = 0;
+  std::size_t memory_peak = 0;
+  std::size_t memory_cache = 0;
+};
+
+struct Metrics {
+  std::map<std::pair<std::string, int>, std::uint64_t> requests;  // by route and status
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t cached_tokens = 0;
+  std::uint64_t completion_tokens = 0;
+  Histogram request_seconds;
+  Histogram queue_seconds;        // from submission until a row is admitted
+  Histogram first_token_seconds;  // from the request's arrival
+  Histogram inter_token_seconds;
+
+  Metrics();
+
+  /// The text exposition format, version 0.0.4.
+  std::string print(const Gauges& gauges) const;
+};
+
+}  // namespace hearth::server

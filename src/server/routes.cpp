@@ -1,0 +1,142 @@
+#include "server/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/log.h"
+#include "server/auth.h"
+#include "server/errors.h"
+#include "server/handlers.h"
+#include "services/chat/openai_common.h"
+
+namespace hearth::server {
+namespace {
+
+constexpr std::string_view unmatched = "unmatched";
+
+const std::array all_routes{
+    Route{"POST", "/v1/chat/completions", generate, Access::key, &services::openai_chat},
+    Route{"POST", "/v1/completions", generate, Access::key, &services::openai_completions},
+    Route{"GET", "/v1", about},
+    Route{"GET", "/v1/models", list_models},
+    Route{"GET", "/v1/models/*", show_model},
+    Route{"POST", "/tokenize", tokenize},
+    Route{"POST", "/detokenize", detokenize},
+    Route{"GET", "/health", health, Access::open},
+    Route{"GET", "/stats", stats},
+    Route{"GET", "/metrics", metrics},
+    Route{"GET", "/", page, Access::open},
+    Route{"GET", "/app.js", page, Access::open},
+    Route{"GET", "/app.css", page, Access::open},
+};
+
+bool matches(const Route& route, std::string_view path) {
+  if (!route.path.ends_with("/*")) return route.path == path;
+  const auto prefix = route.path.substr(0, route.path.size() - 1);
+  return path.size() > prefix.size() && path.starts_with(prefix);
+}
+
+std::vector<const Route*> routes_at(std::string_view path) {
+  std::vector<const Route*> found;
+  for (const Route& route : all_routes) {
+    if (matches(route, path)) found.push_back(&route);
+  }
+  return found;
+}
+
+/// Routes of a path; a path without its /v1 reaches them too.
+std::vector<const Route*> find_routes(std::string& path) {
+  auto found = routes_at(path);
+  if (!found.empty() || path.starts_with("/v1")) return found;
+  std::string aliased = fmt::format("/v1{}", path);
+  found = routes_at(aliased);
+  if (!found.empty()) path = std::move(aliased);
+  return found;
+}
+
+std::string methods_of(const std::vector<const Route*>& found) {
+  std::set<std::string_view> methods{"OPTIONS"};
+  for (const Route* route : found) {
+    methods.insert(route->method);
+    if (route->method == "GET") methods.insert("HEAD");
+  }
+  return fmt::format("{}", fmt::join(methods, ", "));
+}
+
+HttpReply not_found(const HttpRequest& request) {
+  Json body = services::openai_error(
+      {ErrorCode::not_found, fmt::format("not found: {} {}", request.method, request.path)});
+  body["error"]["routes"] = Json::array();
+  for (const Route& route : all_routes) {
+    body["error"]["routes"].push_back(fmt::format("{} {}", route.method, route.path));
+  }
+  return json_reply(404, body);
+}
+
+HttpReply wrong_method(const HttpRequest& request, const std::vector<const Route*>& found) {
+  const std::string allow = methods_of(found);
+  auto reply =
+      error_reply({ErrorCode::invalid_request, fmt::format("{} does not take {}; it takes {}",
+                                                           request.path, request.method, allow)});
+  reply.status = 405;
+  reply.headers.emplace_back("Allow", allow);
+  return reply;
+}
+
+/// The route to call, or the reply that ends the matter before one is.
+struct Choice {
+  const Route* route = nullptr;
+  HttpReply reply;
+};
+
+Choice choose(const Context& context, HttpRequest& request) {
+  if (auto host = check_host(request, context.options.host); !host) {
+    return {nullptr, error_reply(host.error())};
+  }
+  const auto found = find_routes(request.path);
+  if (found.empty()) return {nullptr, not_found(request)};
+  if (request.method == "OPTIONS") {
+    return {nullptr, {.status = 204, .headers = {{"Allow", methods_of(found)}}}};
+  }
+  const std::string_view method =
+      request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  const auto route = std::ranges::find(found, method, &Route::method);
+  if (route == found.end()) return {nullptr, wrong_method(request, found)};
+  if ((*route)->access == Access::key) {
+    if (auto key = check_key(request, context.options.api_key); !key) {
+      return {nullptr, error_reply(key.error())};
+    }
+  }
+  return {*route, {}};
+}
+
+}  // namespace
+
+std::string Route::rest(std::string_view full) const {
+  return percent_decoded(full.substr(path.size() - 1));
+}
+
+std::span<const Route> routes() { return all_routes; }
+
+asio::awaitable<void> dispatch(Context& context, Connection& connection) {
+  const auto start = std::chrono::steady_clock::now();
+  Choice choice = choose(context, connection.request());
+  connection.common_headers() = cors_headers(connection.request(), context.options.allowed_origins);
+  if (choice.route) {
+    co_await choice.route->handle(context, connection, *choice.route);
+  } else {
+    co_await connection.reply(std::move(choice.reply));
+  }
+  const int status = connection.replied() ? connection.status() : 499;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const std::string route(choice.route ? choice.route->path : unmatched);
+  ++context.metrics.requests[{route, status}];
+  context.metrics.request_seconds.add(took.count());
+  log::debug("{} {} {} {:.3f} s", connection.request().method, connection.request().path, status,
+             took.count());
+}
+
+}  // namespace hearth::server

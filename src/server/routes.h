@@ -1,0 +1,33 @@
+// Every path the server answers, in one table, and the walk from a request to its handler.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <span>
+#include <string_view>
+
+#include "server/connection.h"
+#include "server/context.h"
+#include "services/chat/protocol.h"
+
+namespace hearth::server {
+
+/// Who may call a route when an API key is set.
+enum class Access { open, key };
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // one that ends in "/*" takes any rest
+  asio::awaitable<void> (*handle)(Context&, Connection&, const Route&);
+  Access access = Access::key;
+  const services::Protocol* protocol = nullptr;  // for generate()
+
+  /// What stands for the "*" in a path.
+  std::string rest(std::string_view path) const;
+};
+
+std::span<const Route> routes();
+
+/// Host, Origin and key rules, then the route's handler, then a line in the log and the metrics.
+asio::awaitable<void> dispatch(Context& context, Connection& connection);
+
+}  // namespace hearth::server

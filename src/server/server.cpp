@@ -1,0 +1,293 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+#include <future>
+#include <thread>
+
+#include "base/log.h"
+#include "server/context.h"
+#include "server/probe.h"
+#include "server/routes.h"
+
+namespace hearth::server {
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds time_to_part{1000};  // for error frames, when streams are cut
+constexpr std::chrono::milliseconds accept_pause{100};   // when the system has no descriptor left
+
+Result<tcp::endpoint> resolve(const std::string& host, int port) {
+  error_code error;
+  const auto address = asio::ip::make_address(host, error);
+  if (!error) return tcp::endpoint(address, std::uint16_t(port));
+  asio::io_context io;
+  const auto found = tcp::resolver(io).resolve(host, std::to_string(port), error);
+  if (error || found.empty()) {
+    return fail(ErrorCode::io, fmt::format("{}: no such host ({})", host, error.message()), "host");
+  }
+  return found.begin()->endpoint();
+}
+
+Error bind_error(const tcp::endpoint& endpoint, const error_code& error) {
+  const int port = endpoint.port();
+  const auto address = endpoint.address().to_string();
+  if (error != asio::error::address_in_use) {
+    return {ErrorCode::io, fmt::format("{} port {}: {}", address, port, error.message()), "port"};
+  }
+  auto target = endpoint;
+  if (target.address().is_unspecified()) {
+    target.address(target.address().is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
+                                            : asio::ip::address_v4::loopback());
+  }
+  const auto model = model_served_at(target);
+  if (!model) {
+    return {ErrorCode::io,
+            fmt::format("port {} is taken by another program; choose another with --port", port),
+            "port"};
+  }
+  const std::string serving = model->empty() ? "a model that is loading" : *model;
+  return {ErrorCode::io,
+          fmt::format("a server is already running on port {}, serving {}: use it, stop it, or "
+                      "choose another port with --port",
+                      port, serving),
+          "port"};
+}
+
+/// Eight hex digits over what decides an answer: version, model and backend. FNV-1a.
+std::string fingerprint_of(const services::LoadedModel& model) {
+  const auto backend = model.engine ? engine::backend() : engine::Backend{};
+  const std::string text =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", HEARTH_VERSION, model.id, model.info.quantization,
+                  model.info.weight_bytes, backend.mlx_version, backend.pack, backend.simd);
+  std::uint32_t hash = 2166136261u;
+  for (const unsigned char byte : text) hash = (hash ^ byte) * 16777619u;
+  return fmt::format("fp_{:08x}", hash);
+}
+
+}  // namespace
+
+struct Server::Impl {
+  explicit Impl(ServerOptions options) : context(std::move(options)) {}
+
+  Context context;
+  tcp::acceptor acceptor{context.io};
+  std::shared_ptr<Wakeup> room = std::make_shared<Wakeup>(context.io);  // a connection has closed
+  asio::signal_set signals{context.io};
+  asio::steady_timer limit{context.io};
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
+      context.io.get_executor()};
+  std::promise<void> ended;
+  std::shared_future<void> end = ended.get_future().share();
+  int port = 0;
+  std::jthread thread;  // last: joined before what it uses
+
+  Result<void> bind();
+  void start();
+  asio::awaitable<void> accept_loop();
+  asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
+  asio::awaitable<void> handle(Connection& connection);
+  void begin_stop();
+  void cut_streams();
+  void end_if_done();
+};
+
+Result<void> Server::Impl::bind() {
+  const auto& options = context.options;
+  if (options.port < 0 || options.port > 65535) {
+    return hearth::fail(ErrorCode::usage,
+                        fmt::format("port is {}, expected 0 to 65535", options.port), "port");
+  }
+  const auto endpoint = resolve(options.host, options.port);
+  if (!endpoint) return hearth::fail(endpoint.error());
+  error_code error;
+  acceptor.open(endpoint->protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(*endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return hearth::fail(bind_error(*endpoint, error));
+  port = acceptor.local_endpoint().port();
+  return {};
+}
+
+void Server::Impl::start() {
+  asio::co_spawn(context.io, accept_loop(), asio::detached);
+  thread = std::jthread([this] {
+    context.io.run();
+    ended.set_value();
+  });
+}
+
+asio::awaitable<void> Server::Impl::accept_loop() {
+  while (acceptor.is_open()) {
+    if (int(context.connections.size()) >= context.options.limits.connections) {
+      co_await room->wait_for(std::chrono::seconds(1));
+      continue;
+    }
+    error_code error;
+    tcp::socket socket(context.io);
+    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      auto connection =
+          std::make_shared<Connection>(context.io, std::move(socket), context.options.limits);
+      context.connections.insert(connection.get());
+      asio::co_spawn(context.io, serve(std::move(connection)), asio::detached);
+    } else if (acceptor.is_open() && error != asio::error::operation_aborted) {
+      log::warn("accept: {}", error.message());
+      co_await room->wait_for(accept_pause);
+    }
+  }
+}
+
+asio::awaitable<void> Server::Impl::serve(std::shared_ptr<Connection> connection) {
+  try {
+    auto handler = [this](Connection& c) { return handle(c); };
+    co_await connection->run(std::move(handler));
+  } catch (const std::exception& e) {
+    log::error("connection: {}", e.what());
+  }
+  context.connections.erase(connection.get());
+  room->notify();
+  end_if_done();
+}
+
+/// One request. What a handler throws becomes a 500, or the end of the connection.
+asio::awaitable<void> Server::Impl::handle(Connection& connection) {
+  std::string failure;
+  try {
+    co_await dispatch(context, connection);
+    co_return;
+  } catch (const std::exception& e) {
+    failure = e.what();
+  }
+  log::error("{} {}: {}", connection.request().method, connection.request().path, failure);
+  if (connection.replied()) {
+    connection.abort();
+  } else {
+    co_await connection.reply(error_reply({ErrorCode::internal, failure}));
+  }
+}
+
+void Server::Impl::begin_stop() {
+  if (context.stopping) return;
+  context.stopping = true;
+  error_code ignored;
+  acceptor.close(ignored);
+  room->notify();
+  for (Connection* connection : context.connections) connection->close_when_idle();
+  context.wake_all();
+  limit.expires_after(context.options.shutdown_limit);
+  limit.async_wait([this](const error_code& error) {
+    if (!error) cut_streams();
+  });
+  end_if_done();
+}
+
+/// Streams send their error frame; a moment later whatever is left is closed.
+void Server::Impl::cut_streams() {
+  context.cutting = true;
+  context.wake_all();
+  limit.expires_after(time_to_part);
+  limit.async_wait([this](const error_code& error) {
+    if (error) return;
+    for (Connection* connection : context.connections) connection->abort();
+  });
+}
+
+void Server::Impl::end_if_done() {
+  if (!context.stopping || !context.connections.empty()) return;
+  error_code ignored;
+  limit.cancel();
+  signals.clear(ignored);
+  work.reset();
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  asio::post(impl_->context.io, [impl = impl_.get()] {
+    impl->begin_stop();
+    impl->cut_streams();
+    impl->end_if_done();
+  });
+  impl_->end.wait();
+  impl_->context.workers.join();
+}
+
+Result<std::unique_ptr<Server>> Server::listen(ServerOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  if (auto bound = impl->bind(); !bound) return hearth::fail(bound.error());
+  impl->start();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+int Server::port() const { return impl_->port; }
+
+std::string Server::url() const {
+  const std::string& host = impl_->context.options.host;
+  error_code error;
+  const auto address = asio::ip::make_address(host, error);
+  if (error) return fmt::format("http://{}:{}", host, port());
+  if (address.is_unspecified()) return fmt::format("http://localhost:{}", port());
+  if (address.is_v6()) return fmt::format("http://[{}]:{}", host, port());
+  return fmt::format("http://{}:{}", host, port());
+}
+
+void Server::set_model(std::shared_ptr<services::LoadedModel> model) {
+  asio::post(impl_->context.io, [impl = impl_.get(), model = std::move(model)]() mutable {
+    Context& context = impl->context;
+    context.model_name =
+        context.options.served_name.empty() ? model->id : context.options.served_name;
+    context.fingerprint = fingerprint_of(*model);
+    context.model = std::move(model);
+    context.wake_all();
+  });
+}
+
+void Server::fail(Error error) {
+  asio::post(impl_->context.io, [impl = impl_.get(), error = std::move(error)] {
+    impl->context.failure = error;
+    impl->begin_stop();
+  });
+}
+
+void Server::stop_on_signals() {
+  asio::post(impl_->context.io, [impl = impl_.get()] {
+    error_code ignored;
+    impl->signals.add(SIGINT, ignored);
+    impl->signals.add(SIGTERM, ignored);
+    impl->signals.async_wait([impl](const error_code& error, int) {
+      if (error) return;
+      error_code unused;
+      impl->signals.clear(unused);  // the next one ends the process, as it does by default
+      impl->begin_stop();
+    });
+  });
+}
+
+void Server::stop() {
+  asio::post(impl_->context.io, [impl = impl_.get()] { impl->begin_stop(); });
+}
+
+Result<void> Server::wait() {
+  impl_->end.wait();
+  if (impl_->context.failure) return hearth::fail(*impl_->context.failure);
+  if (const int cut = impl_->context.cut; cut > 0) {
+    return hearth::fail(ErrorCode::cancelled,
+                        fmt::format("{} answers were cut: they were not complete within {} ms", cut,
+                                    impl_->context.options.shutdown_limit.count()));
+  }
+  return {};
+}
+
+}  // namespace hearth::server

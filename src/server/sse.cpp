@@ -1,0 +1,132 @@
+#include "server/sse.h"
+
+#include <utility>
+
+#include "services/chat/openai_common.h"
+
+namespace hearth::server {
+namespace {
+
+const Error stopped{ErrorCode::internal, "the server was stopped before this answer was complete",
+                    ""};
+
+/// Encodes what is ready; the error of a choice that failed ends it.
+class Pump {
+ public:
+  Pump(Context& context, const Running& running) : context_(context), running_(running) {}
+
+  /// @return frames; error() tells whether the answer has failed
+  std::string take() {
+    std::string out;
+    for (const auto& event : running_.answer.poll()) {
+      if (!first_token_) note_first_token(event.event);
+      if (const auto* end = std::get_if<services::Finished>(&event.event)) {
+        note_end(*end);
+        if (!error_) error_ = error_of(*end);
+      }
+      if (!error_) out += running_.encoder.frames(event);
+    }
+    return out;
+  }
+
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  static std::optional<Error> error_of(const services::Finished& end) {
+    if (end.error) return end.error;
+    if (end.reason == engine::FinishReason::cancelled) return stopped;
+    if (end.reason == engine::FinishReason::error) {
+      return Error{ErrorCode::internal, "generation failed", ""};
+    }
+    return std::nullopt;
+  }
+
+  void note_first_token(const services::Event& event) {
+    first_token_ = true;
+    if (!std::holds_alternative<services::TextDelta>(event)) return;
+    const std::chrono::duration<double> waited =
+        std::chrono::steady_clock::now() - running_.arrived;
+    context_.metrics.first_token_seconds.add(waited.count());
+    waited_ = waited.count();
+  }
+
+  void note_end(const services::Finished& end) {
+    auto& metrics = context_.metrics;
+    const auto& usage = end.usage;
+    metrics.prompt_tokens += usage.prompt_tokens;
+    metrics.cached_tokens += usage.cached_tokens;
+    metrics.completion_tokens += usage.completion_tokens;
+    if (waited_ > 0) metrics.queue_seconds.add(std::max(0.0, waited_ - usage.prefill_seconds));
+    if (usage.completion_tokens > 1) {
+      metrics.inter_token_seconds.add(usage.decode_seconds / (usage.completion_tokens - 1));
+    }
+  }
+
+  Context& context_;
+  const Running& running_;
+  std::optional<Error> error_;
+  bool first_token_ = false;
+  double waited_ = 0;
+};
+
+void wake_on_events(Connection& connection, services::Answer& answer) {
+  answer.on_ready([wakeup = connection.wakeup().shared_from_this()] { wakeup->post(); });
+}
+
+Headers stream_headers() { return {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}; }
+
+}  // namespace
+
+asio::awaitable<void> stream_answer(Context& context, Connection& connection, Running running) {
+  Pump pump(context, running);
+  wake_on_events(connection, running.answer);
+  co_await connection.open_stream(200, "text/event-stream", stream_headers());
+  std::string out = running.encoder.begin(running.answer.echoes());
+  while (!connection.gone()) {
+    out += pump.take();
+    const bool cut = context.cutting && !running.answer.finished();
+    if (cut) ++context.cut;
+    const auto error = cut ? std::optional(stopped) : pump.error();
+    const bool done = error || running.answer.finished();
+    if (error) out += running.encoder.error_frame(*error);
+    if (done && !error) out += running.encoder.end(running.answer.usage());
+    co_await connection.write(out);
+    out.clear();
+    if (done) {
+      running.answer.cancel();  // the other choices of one that failed
+      co_await connection.end_stream();
+      co_return;
+    }
+    const bool woken = co_await connection.wakeup().wait_for(context.options.limits.ping_interval);
+    if (!woken) out = running.encoder.ping();
+  }
+  running.answer.cancel();
+}
+
+asio::awaitable<void> send_answer(Context& context, Connection& connection, Running running) {
+  Pump pump(context, running);
+  wake_on_events(connection, running.answer);
+  running.encoder.begin(running.answer.echoes());
+  while (!connection.gone()) {
+    pump.take();
+    const bool cut = context.cutting && !running.answer.finished();
+    if (cut) ++context.cut;
+    if (const auto error = cut ? std::optional(stopped) : pump.error()) {
+      running.answer.cancel();
+      auto failed = error_reply(*error);
+      failed.body = services::dump(running.error(*error));
+      co_await connection.reply(std::move(failed));
+      co_return;
+    }
+    if (running.answer.finished()) {
+      const Json body = running.encoder.body(running.answer.usage());
+      HttpReply reply = json_reply(200, body);
+      co_await connection.reply(std::move(reply));
+      co_return;
+    }
+    co_await connection.wakeup().wait_for(context.options.limits.ping_interval);
+  }
+  running.answer.cancel();
+}
+
+}  // namespace hearth::server

@@ -1,0 +1,84 @@
+#include "services/chat/prompt.h"
+
+#include <gtest/gtest.h>
+
+#include "services/chat/sampling_values.h"
+#include "services/chat/scripted_model.h"
+
+namespace hearth::services {
+namespace {
+
+const char* const conversation = R"([
+  {"role":"system","content":"You keep lists tidy."},
+  {"role":"system","content":"Units are metric."},
+  {"role":"user","content":"Part one."},
+  {"role":"user","content":"Part two."},
+  {"role":"system","content":"No emoji."}])";
+
+std::string rendered(const LoadedModel& model, const Json& messages) {
+  text::Conversation chat;
+  chat.messages = messages;
+  const auto ids = encode_input(model, chat, {});
+  return ids ? model.tokenizer->decode(*ids, false) : "error: " + ids.error().message;
+}
+
+TEST(Prompt, a_template_that_takes_it_gets_the_conversation_as_it_was_sent) {
+  const auto model = testing::scripted_model(nullptr);
+  EXPECT_EQ(rendered(*model, Json::parse(conversation)),
+            "system: You keep lists tidy.\nsystem: Units are metric.\nuser: Part one.\n"
+            "user: Part two.\nsystem: No emoji.\nassistant: ");
+}
+
+TEST(Prompt, a_template_without_system_turns_gets_their_text_in_the_first_user_turn) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = std::make_shared<testing::PlainTemplate>(false);
+  EXPECT_EQ(rendered(*model, Json::parse(conversation)),
+            "user: You keep lists tidy.\n\nUnits are metric.\n\nNo emoji.\n\nPart one.\n\n"
+            "Part two.\nassistant: ");
+}
+
+TEST(Prompt, merging_keeps_tool_turns_apart) {
+  const Json messages = Json::parse(R"([
+    {"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},
+    {"role":"user","content":"x"},{"role":"user","content":"y"}])");
+  const Json merged = merge_turns(messages);
+  ASSERT_EQ(merged.size(), 3u);
+  EXPECT_EQ(merged[2]["content"], "x\n\ny");
+}
+
+TEST(Prompt, a_model_without_a_template_says_why) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = nullptr;
+  model->no_template_reason = "no chat_template.jinja";
+  EXPECT_NE(rendered(*model, Json::parse(conversation)).find("no chat_template.jinja"),
+            std::string::npos);
+}
+
+TEST(SamplingValues, request_then_flag_then_model_then_built_in) {
+  const SamplingFields nothing;
+  SamplingFields asked;
+  asked.temperature = 1.5f;
+  const ServerDefaults flags{.temperature = 0.9f};
+  const GenerationDefaults model{.temperature = 0.3f, .top_p = 0.8f, .top_k = 20};
+  EXPECT_EQ(sampling_values(asked, flags, model, false).temperature, 1.5f);
+  EXPECT_EQ(sampling_values(nothing, flags, model, false).temperature, 0.9f);
+  EXPECT_EQ(sampling_values(nothing, {}, model, false).temperature, 0.3f);
+  EXPECT_EQ(sampling_values(nothing, {}, {}, false).temperature, 0.7f);
+  EXPECT_EQ(sampling_values(nothing, {}, model, false).top_k, 20);
+  EXPECT_EQ(sampling_values(nothing, {}, {}, false).top_p, 0.f);
+}
+
+TEST(SamplingValues, a_models_high_temperature_holds_only_while_it_thinks) {
+  const GenerationDefaults model{.temperature = 1.f};
+  EXPECT_EQ(sampling_values({}, {}, model, true).temperature, 1.f);
+  EXPECT_EQ(sampling_values({}, {}, model, false).temperature, 0.7f);
+}
+
+TEST(ModelId, is_org_and_name_of_a_hub_folder_else_the_folders_name) {
+  EXPECT_EQ(model_id("/hub/models--org--some-name/snapshots/0123abc"), "org/some-name");
+  EXPECT_EQ(model_id("/models/tiny-chat-4bit/"), "tiny-chat-4bit");
+  EXPECT_EQ(model_id("/models/tiny.Q4_0.gguf"), "tiny.Q4_0");
+}
+
+}  // namespace
+}  // namespace hearth::services
