@@ -22,14 +22,14 @@ if(pack STREQUAL auto)
 endif()
 set(HEARTH_MLX_PACK_USED ${pack} CACHE INTERNAL "the MLX pack in use")
 
+# Returns at once when the pinned version is there; a new pin fetches anew.
 set(mlx_root ${PROJECT_SOURCE_DIR}/.deps/mlx-${pack})
-if(NOT EXISTS ${mlx_root}/mlx)
-  execute_process(
-    COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/fetch_mlx.py ${pack} ${mlx_root}
-    RESULT_VARIABLE failed)
-  if(failed)
-    message(FATAL_ERROR "the MLX pack '${pack}' could not be fetched; see the lines above")
-  endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/pins.json)
+execute_process(
+  COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/fetch_mlx.py ${pack} ${mlx_root}
+  RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "the MLX pack '${pack}' could not be fetched; see the lines above")
 endif()
 set(MLX_DIR ${mlx_root}/mlx/share/cmake/MLX)
 find_package(MLX CONFIG REQUIRED)

@@ -18,7 +18,7 @@ ALLOWED = {
     "models": {"tensor", "text", "mlx"},
     "engine": {"models", "tensor", "text", "mlx"},
     "services": {"engine", "text"},
-    "services/model": {"models"},  # model.{h,cpp}, which loads a folder into an engine
+    "services/model": {"models", "tensor"},  # model.{h,cpp}, which load a model with its texts
     "services/hub": {"models", "tensor"},  # which models on disk can run
     "services/audio": {"models", "tensor", "mlx"},
     "services/train": {"models", "tensor", "mlx"},
