@@ -31,12 +31,24 @@ void read_arguments(Json& call) {
   }
 }
 
+/// Reasoning goes by several names: templates read "reasoning_content", some "thinking".
+void name_reasoning(Json& message) {
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!message.contains(name)) continue;
+    const Json reasoning = message[name];
+    if (!message.contains("thinking")) message["thinking"] = reasoning;
+    message["reasoning_content"] = reasoning;
+    return;
+  }
+}
+
 Json normalised_message(const Json& message) {
   if (!message.is_object()) return message;
   Json clean = Json::object();
   for (const auto& [key, value] : message.items()) {
     if (!value.is_null()) clean[key] = value;
   }
+  name_reasoning(clean);
   if (!clean.contains("content") || clean["content"] == Json::array()) clean["content"] = "";
   if (clean.contains("tool_calls") && clean["tool_calls"].is_array()) {
     for (Json& call : clean["tool_calls"]) read_arguments(call);

@@ -6,8 +6,9 @@
 
 namespace hearth::text {
 
-/// Messages without null members; missing content is "", JSON text of tool arguments is an object
-/// (text that is no JSON object is kept in one field), every tool schema node has a `type`.
+/// Messages without null members; reasoning under each name that templates read; missing content is
+/// "", JSON text of tool arguments is an object (text that is no JSON object is kept in one field),
+/// every tool schema node has a `type`.
 Conversation normalised(Conversation conversation);
 
 /// `schema` with a `type` in every node that lacks one, inferred from enum, const, properties,

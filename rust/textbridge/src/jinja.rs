@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{filters, Environment, Error, ErrorKind, State, Value};
 
+use crate::value::Exponential;
+
 pub fn add_to(env: &mut Environment) {
     env.add_filter("iterated", iterated);
     env.add_filter("map", map);
@@ -15,10 +17,13 @@ pub fn add_to(env: &mut Environment) {
     env.add_test("iterable", is_iterable);
     env.add_test("sequence", is_sequence);
     env.add_test("number", |value: &Value| {
-        matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
+        matches!(value.kind(), ValueKind::Number | ValueKind::Bool) || is_exponential(value)
+    });
+    env.add_test("float", |value: &Value| {
+        (value.kind() == ValueKind::Number && !value.is_integer()) || is_exponential(value)
     });
     env.add_test("callable", |value: &Value| {
-        value.as_object().is_some() && value.kind() == ValueKind::Plain
+        value.kind() == ValueKind::Plain && !is_exponential(value)
     });
 }
 
@@ -69,6 +74,10 @@ fn rejectattr(
     args: Arguments,
 ) -> Result<Value, Error> {
     filters::rejectattr(state, value, attribute, test, args).map(generator)
+}
+
+fn is_exponential(value: &Value) -> bool {
+    value.downcast_object_ref::<Exponential>().is_some()
 }
 
 fn is_iterable(value: &Value) -> bool {

@@ -8,6 +8,7 @@ mod syntax;
 mod template;
 mod tojson;
 mod tokenizer;
+mod value;
 
 use memory::{guarded, text, Bytes, Failure, Ids, Status};
 use template::Template;

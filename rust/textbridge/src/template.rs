@@ -5,11 +5,10 @@ use std::fmt;
 use std::io::{self, Write};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use crate::memory::{Failure, Status};
-use crate::{clock, jinja, python, syntax, tojson};
+use crate::{clock, jinja, python, syntax, tojson, value};
 
 const NAME: &str = "chat_template";
 /// Steps a rendering may take, besides some for every byte of its variables. A long real
@@ -80,14 +79,14 @@ impl Template {
 
     /// Renders with the members of a JSON object as variables; `now` as in `tb_template_render`.
     pub fn render(&self, context: &str, now: i64) -> Result<String, Failure> {
-        let variables: serde_json::Value = serde_json::from_str(context)?;
+        let variables = value::from_json(serde_json::from_str(context)?);
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(BASE_FUEL + FUEL_PER_BYTE * context.len() as u64));
         let template = environment.get_template(NAME).map_err(failure)?;
         let mut out = Bounded(Vec::new());
         clock::at(now, || {
             template
-                .render_captured_to(Value::from(Serde(variables)), &mut out)
+                .render_captured_to(variables.clone(), &mut out)
                 .map(|_| ())
         })
         .map_err(failure)?;

@@ -3,6 +3,8 @@
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
+use crate::value::Exponential;
+
 struct Style {
     ascii: bool,
     indent: Option<String>,
@@ -60,6 +62,10 @@ impl Style {
     }
 
     fn write(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
+        if let Some(float) = value.downcast_object_ref::<Exponential>() {
+            out.push_str(&python_float(float.0));
+            return Ok(());
+        }
         match value.kind() {
             ValueKind::None => out.push_str("null"),
             ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
