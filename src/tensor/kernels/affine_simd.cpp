@@ -141,8 +141,8 @@ HWY_INLINE void multiply_packed(const std::uint8_t* record, int group, const std
 
 /// A few rows: the values are unpacked for each set of rows anew.
 template <int Bits, int R>
-HWY_NOINLINE void few_rows(const AffineView& weights, const std::uint8_t* record,
-                           const QuantizedRows& x, std::size_t first_row, float* y) {
+HWY_NOINLINE void few_rows(AffineView weights, const std::uint8_t* record, QuantizedRows x,
+                           std::size_t first_row, float* y) {
   const std::int16_t* rows[R];
   for (int g = 0; g < weights.groups; ++g, record += weights.record_bytes()) {
     row_pointers<R>(x, first_row, static_cast<std::size_t>(g) * weights.group, rows);
@@ -163,10 +163,11 @@ HWY_INLINE void store_group(const std::uint8_t* record, int group, std::int16_t*
   });
 }
 
-/// R rows times the unpacked values of some groups.
+/// R rows times the unpacked values of some groups. The views come by value: they stay in
+/// registers.
 template <int R>
-HWY_NOINLINE void unpacked_rows(const AffineView& weights, const std::uint8_t* record,
-                                const std::int16_t* HWY_RESTRICT values, const QuantizedRows& x,
+HWY_NOINLINE void unpacked_rows(AffineView weights, const std::uint8_t* record,
+                                const std::int16_t* HWY_RESTRICT values, QuantizedRows x,
                                 std::size_t first_row, std::size_t first_group, int groups,
                                 float* y) {
   const std::int16_t* rows[R];
@@ -227,7 +228,9 @@ void block_of(const AffineView& weights, const std::uint8_t* record, const Quant
     case 3:
       return few_rows<Bits, 3>(weights, record, x, first_row, y);
     case 4:
-      return few_rows<Bits, 4>(weights, record, x, first_row, y);
+      // Four at once would spill: the block is in L1 for the second pass.
+      few_rows<Bits, 3>(weights, record, x, first_row, y);
+      return few_rows<Bits, 1>(weights, record, x, first_row + 3, y + 3 * block_lanes);
     default:
       return many_rows<Bits>(weights, record, x, first_row, rows, y);
   }
