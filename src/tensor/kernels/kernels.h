@@ -19,11 +19,14 @@ namespace hearth::kernels {
 using Array = mlx::core::array;
 
 /// Weights of a linear layer, repacked once at load for the kernels. Made on the engine thread.
+/// Quantised weights meet activations rounded to 16 bits, each row in groups as wide as the
+/// weights' (6e-5 rms error); float weights meet them as they are. All sums are f32.
 class PackedLinear : public std::enable_shared_from_this<PackedLinear> {
  public:
   /// @param weight  [N, K·bits/32] uint32 words, MLX affine layout
   /// @param scales  [N, K/group_size] f32, f16 or bf16; biases alike
   /// @param bias    [N], added to the product; any float
+  /// @throws std::invalid_argument where takes_affine() says no, or a shape does not fit
   static std::shared_ptr<const PackedLinear> affine(const Array& weight, const Array& scales,
                                                     const Array& biases, int group_size, int bits,
                                                     const std::optional<Array>& bias = {});
@@ -36,7 +39,8 @@ class PackedLinear : public std::enable_shared_from_this<PackedLinear> {
   virtual ~PackedLinear() = default;
   virtual int outputs() const = 0;  // N
   virtual int inputs() const = 0;   // K
-  /// Row ids of an embedding table: [T] int32 -> [T, K] f32, dequantised.
+  /// Row ids of an embedding table: [...] int32 -> [..., K] f32, dequantised. Evaluating it throws
+  /// std::runtime_error where an id is not in [0, N).
   virtual Array rows(const Array& ids) const = 0;
   virtual std::size_t bytes() const = 0;
 };
@@ -61,16 +65,22 @@ Array gated(const Array& gate, const Array& up, Activation activation);
 /// The same over one array [..., 2D] with the gate first, as linear() of {gate, up} leaves it.
 Array gated(const Array& gate_up, Activation activation);
 
-/// Keys and values of one layer of one sequence: pages of 64 tokens in our own memory.
+/// Keys and values of one layer of one sequence: pages of 64 tokens in our own memory, as f16, so
+/// that a stored number is off by at most 2^-11 of itself (beyond ±65504 it becomes ±65504).
+/// Used on the engine thread. Nodes of the graph keep the pages they read and write alive: a
+/// PagedKv may go, be truncated or cloned before they have run.
 class PagedKv {
  public:
   /// @param window  0 for full attention; else only the last `window` tokens are seen, and pages
   ///                behind it are given back
   PagedKv(int kv_heads, int head_dim, int window);
   ~PagedKv();
-  int offset() const;         // tokens written since the start of the sequence
-  void truncate(int offset);  // forget tokens from `offset` on; offset >= first kept token
-  std::size_t bytes() const;
+  int offset() const;  // tokens appended since the start of the sequence, written yet or not
+  /// Forgets the tokens from `offset` on. With a window, at least 64 tokens can be taken back.
+  /// @throws std::invalid_argument if `offset` is ahead, or a page it would see is gone
+  void truncate(int offset);
+  std::size_t bytes() const;  // of its pages, those shared with a clone included
+  /// The same tokens; pages are shared until one of the two writes into them.
   std::shared_ptr<PagedKv> clone() const;
 
  private:
@@ -95,7 +105,9 @@ struct RowSlice {
 };
 
 /// Rotates q and k at their positions, appends k and v to each row's pages and attends causally.
-/// Runs once, in order: the node writes into `rows`.
+/// Runs once, in order: the node writes into `rows`. Building it moves their offset() on; a later
+/// node over the same rows waits for it, so steps may be built ahead, and evaluating the last
+/// evaluates what it needs of the others.
 ///
 /// @param q       [T, H, Dh] f32 (flat tokens; also accepts [1, T, H·Dh])
 /// @param k, v    [T, Hk, Dh] f32
@@ -103,6 +115,7 @@ struct RowSlice {
 ///                position of the slice's first token
 /// @param q_norm, k_norm  per-head RMSNorm weights [Dh] f32 applied before rotation, or none
 /// @return        [T, H·Dh] f32
+/// @throws std::invalid_argument where shapes do not fit; then no offset has moved
 struct AttendOptions {
   int heads, kv_heads, head_dim;
   float scale;
