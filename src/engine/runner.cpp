@@ -30,7 +30,7 @@ std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
     const int wanted = int(last.size());
     const auto picked =
         wanted == total ? hidden : mx::take(hidden, Array(last.data(), {wanted}, mx::int32), 1);
-    const auto all = mx::astype(model_.logits(picked), mx::float32);  // [1, R, V]
+    const auto all = model_.logits(picked);  // [1, R, V]
     for (int i = 0; i < wanted; ++i) {
       logits.push_back(mx::contiguous(
           mx::reshape(mx::slice(all, {0, i, 0}, {1, i + 1, all.shape(2)}), {all.shape(2)})));
@@ -49,6 +49,19 @@ std::vector<Array> Runner::run(std::span<const RowWork> rows) const {
     if (row.tokens.size() > 1) mx::clear_cache();
   }
   return logits;
+}
+
+Array l1_logprobs(const Array& logits) {
+  auto logprobs =
+      mx::contiguous(mx::astype(logits - mx::logsumexp(logits, /*keepdims=*/true), mx::float32));
+  mx::eval(logprobs);
+  return logprobs;
+}
+
+float (*rounding_to(mx::Dtype dtype))(float) {
+  if (dtype == mx::bfloat16) return [](float x) { return float(mx::bfloat16_t(x)); };
+  if (dtype == mx::float16) return [](float x) { return float(mx::float16_t(x)); };
+  return nullptr;
 }
 
 }  // namespace hearth::engine

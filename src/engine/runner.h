@@ -22,7 +22,7 @@ class Runner {
   Runner(const models::Model& model, bool shared) : model_(model), shared_(shared) {}
 
   /// Runs the rows and evaluates.
-  /// @return [V] float32, one for each row with wants_logits, in order
+  /// @return [V] in the model's dtype, one for each row with wants_logits, in order
   /// @throws what MLX throws; the caches of these rows are then lost
   std::vector<tensor::Array> run(std::span<const RowWork> rows) const;
 
@@ -32,5 +32,13 @@ class Runner {
   const models::Model& model_;
   const bool shared_;
 };
+
+/// mlx-lm's log-probabilities: logits − logsumexp(logits) in their own dtype, widened to float32.
+/// The rounding makes ties that decide greedy tokens. Source: mlx-lm generate.py, generate_step.
+/// @param logits [V]; @return [V] float32, evaluated
+tensor::Array l1_logprobs(const tensor::Array& logits);
+
+/// Rounds a float32 to a float dtype and back.
+float (*rounding_to(mlx::core::Dtype dtype))(float);
 
 }  // namespace hearth::engine

@@ -18,27 +18,36 @@ std::span<const TokenId> window(std::span<const TokenId> history, int size) {
   return history.last(size);
 }
 
-void add_bias(std::span<float> logits, const std::map<TokenId, float>& bias) {
-  for (const auto& [id, value] : bias) logits[id] += value;
+using Round = float (*)(float);
+
+float keep(float x) { return x; }
+
+void add_bias(std::span<float> logits, const std::map<TokenId, float>& bias, Round round) {
+  for (const auto& [id, value] : bias) logits[id] = round(logits[id] + round(value));
 }
 
-void penalise(std::span<float> logits, const Sampling& s, std::span<const TokenId> history) {
-  if (s.repetition_penalty != 0 && s.repetition_penalty != 1) {
-    const auto seen = window(history, s.repetition_context_size);
-    for (const TokenId id : std::set<TokenId>(seen.begin(), seen.end())) {
+/// Each distinct token of a penalty's window.
+std::set<TokenId> distinct(std::span<const TokenId> history, int size) {
+  const auto seen = window(history, size);
+  return {seen.begin(), seen.end()};
+}
+
+void penalise(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
+              Round round) {
+  if (const float p = round(s.repetition_penalty); p != 0 && p != 1) {
+    for (const TokenId id : distinct(history, s.repetition_context_size)) {
       float& x = logits[id];
-      x = x < 0 ? x * s.repetition_penalty : x / s.repetition_penalty;
+      x = round(x < 0 ? x * p : x / p);
     }
   }
-  if (s.presence_penalty != 0) {
-    const auto seen = window(history, s.presence_context_size);
-    for (const TokenId id : std::set<TokenId>(seen.begin(), seen.end())) {
-      logits[id] -= s.presence_penalty;
+  if (const float p = round(s.presence_penalty); p != 0) {
+    for (const TokenId id : distinct(history, s.presence_context_size)) {
+      logits[id] = round(logits[id] - p);
     }
   }
-  if (s.frequency_penalty != 0) {
+  if (const float p = round(s.frequency_penalty); p != 0) {
     for (const TokenId id : window(history, s.frequency_context_size)) {
-      logits[id] -= s.frequency_penalty;
+      logits[id] = round(logits[id] - p);
     }
   }
 }
@@ -244,23 +253,32 @@ Result<void> validate(const Sampling& s, int vocab_size) {
   return {};
 }
 
+void process_logits(std::span<float> logits, const Sampling& sampling,
+                    std::span<const TokenId> history, Round round) {
+  add_bias(logits, sampling.logit_bias, round ? round : keep);
+  penalise(logits, sampling, history, round ? round : keep);
+}
+
+Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& s, std::uint64_t seed,
+                        std::uint64_t step) {
+  Sampled out{.id = argmax(logprobs)};
+  if (out.id < 0 || !std::isfinite(logprobs[out.id])) return {.id = -1};
+  if (s.temperature != 0) out.id = choose(logprobs, s, seed, step);
+  if (s.top_logprobs >= 0) out.logprob = logprobs[out.id];
+  if (s.top_logprobs > 0) out.top = likeliest(logprobs, s.top_logprobs);
+  return out;
+}
+
 Sampled sample_token(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
                      std::uint64_t seed, std::uint64_t step) {
-  add_bias(logits, s.logit_bias);
-  penalise(logits, s, history);
-  Sampled out{.id = argmax(logits)};
-  const bool greedy = s.temperature == 0;
-  if (out.id < 0 || std::isnan(logits[out.id]) || logits[out.id] == minus_infinity) {
-    return {.id = -1};  // no number among the logits: the caller fails the request
-  }
-  if (greedy && s.top_logprobs < 0) return out;
-  const float normaliser = log_sum_exp(logits, logits[out.id]);
+  process_logits(logits, s, history);
+  if (s.temperature == 0 && s.top_logprobs < 0) return sample_logprobs(logits, s, seed, step);
+  const TokenId likeliest = argmax(logits);
+  if (likeliest < 0 || !std::isfinite(logits[likeliest])) return {.id = -1};
+  const float normaliser = log_sum_exp(logits, logits[likeliest]);
   if (std::isnan(normaliser)) return {.id = -1};
   for (float& x : logits) x -= normaliser;
-  if (!greedy) out.id = choose(logits, s, seed, step);
-  out.logprob = logits[out.id];
-  if (s.top_logprobs > 0) out.top = likeliest(logits, s.top_logprobs);
-  return out;
+  return sample_logprobs(logits, s, seed, step);
 }
 
 }  // namespace hearth::engine

@@ -56,11 +56,24 @@ struct Sampled {
   std::vector<TokenLogprob> top;  // likeliest first; empty unless asked for
 };
 
-/// Chooses one token.
+/// Bias and penalties, in place.
 ///
-/// @param logits   [V] float32; modified in place by bias and penalties
+/// @param logits   [V] float32
 /// @param history  prompt and generated tokens, oldest first
-/// @param seed     the request's seed; @param step counts the tokens sampled for this request
+/// @param round    rounds a result to the dtype that mlx-lm would hold it in; null keeps float32
+void process_logits(std::span<float> logits, const Sampling& sampling,
+                    std::span<const TokenId> history, float (*round)(float) = nullptr);
+
+/// Truncation, temperature and the draw.
+///
+/// @param logprobs  [V] float32, normalised over the vocabulary
+/// @param seed      the request's; @param step counts the tokens sampled for this request
+/// @return          id -1 when no entry is a number
+Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& sampling,
+                        std::uint64_t seed, std::uint64_t step);
+
+/// process_logits, normalisation and sample_logprobs in float32: the fast tier's whole way from
+/// logits to a token. `logits` are changed.
 Sampled sample_token(std::span<float> logits, const Sampling& sampling,
                      std::span<const TokenId> history, std::uint64_t seed, std::uint64_t step);
 

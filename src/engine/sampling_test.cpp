@@ -169,6 +169,14 @@ TEST(Sample, ASeedAndAStepFixTheDraw) {
   EXPECT_LT(same, 5) << "seeds differ";
 }
 
+TEST(ProcessLogits, RoundsEveryResultToTheDtypeItIsToldOf) {
+  std::vector<float> logits{5, 3};
+  const auto to_quarters = [](float x) { return std::round(x * 4) / 4; };
+  process_logits(logits, {.repetition_penalty = 1.5f, .logit_bias = {{1, 0.3f}}},
+                 std::vector<TokenId>{0}, to_quarters);
+  EXPECT_THAT(logits, testing::ElementsAre(3.25f, 3.25f)) << "5 / 1.5 and 3 + 0.25";
+}
+
 TEST(Validate, NamesTheFieldTheValueAndTheRange) {
   EXPECT_TRUE(validate({}, 10));
   const auto bad = validate({.top_p = 1.5f}, 10);

@@ -8,6 +8,8 @@
 
 namespace hearth::engine {
 
+namespace mx = mlx::core;
+
 namespace {
 
 std::uint64_t fresh_seed() {
@@ -109,7 +111,7 @@ void Scheduler::step() {
     auto& row = find(plan[i].id);
     row.forwarded += plan[i].tokens;
     if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
-    if (work[i].wants_logits) sample_row(row, std::move(logits[next++]));
+    if (work[i].wants_logits) sample_row(row, logits[next++]);
   }
   std::size_t bytes = 0;
   for (const auto& row : rows_) {
@@ -118,9 +120,22 @@ void Scheduler::step() {
   counters_.kv_bytes = bytes;
 }
 
-void Scheduler::sample_row(Sequence& row, tensor::Array logits) {
-  const std::span values(logits.data<float>(), logits.size());
-  auto sampled = sample_token(values, row.request.sampling, row.tokens, row.seed, row.generated);
+Sampled Scheduler::sample(const Sequence& row, const tensor::Array& logits) const {
+  auto widened = mx::contiguous(mx::astype(logits, mx::float32));
+  mx::eval(widened);
+  const std::span values(widened.data<float>(), widened.size());
+  const auto& sampling = row.request.sampling;
+  if (options_.tier == Tier::fast) {
+    return sample_token(values, sampling, row.tokens, row.seed, row.generated);
+  }
+  process_logits(values, sampling, row.tokens, rounding_to(logits.dtype()));
+  const auto logprobs = l1_logprobs(mx::astype(widened, logits.dtype()));
+  return sample_logprobs({logprobs.data<float>(), logprobs.size()}, sampling, row.seed,
+                         row.generated);
+}
+
+void Scheduler::sample_row(Sequence& row, const tensor::Array& logits) {
+  auto sampled = sample(row, logits);
   if (sampled.id < 0) {
     return end(row,
                {.reason = FinishReason::error,

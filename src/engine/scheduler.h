@@ -40,7 +40,8 @@ class Scheduler {
   void drop_cancelled();
   void admit();
   void step();
-  void sample_row(Sequence& sequence, tensor::Array logits);
+  Sampled sample(const Sequence& sequence, const tensor::Array& logits) const;
+  void sample_row(Sequence& sequence, const tensor::Array& logits);
   void end(Sequence& sequence, Finish finish);
   void remove_ended();
   void fail_rows(const std::vector<Row>& rows, const std::string& what);

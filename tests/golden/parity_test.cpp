@@ -23,7 +23,9 @@ struct Difference {
 };
 Difference compare(const tensor::Array& ours, const float* theirs) {
   Difference d;
-  const float* mine = ours.data<float>();
+  auto widened = mx::contiguous(mx::astype(ours, mx::float32));
+  mx::eval(widened);
+  const float* mine = widened.data<float>();
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (std::memcmp(mine + i, theirs + i, sizeof(float)) == 0) continue;
     ++d.count;
@@ -33,8 +35,9 @@ Difference compare(const tensor::Array& ours, const float* theirs) {
 }
 
 TokenId greedy(const tensor::Array& logits) {
-  const float* x = logits.data<float>();
-  return TokenId(std::max_element(x, x + logits.size()) - x);
+  const auto logprobs = engine::l1_logprobs(logits);
+  const std::span values(logprobs.data<float>(), logprobs.size());
+  return engine::sample_logprobs(values, {.temperature = 0}, 0, 0).id;
 }
 
 /// Runs the prompt as the engine plans it at l1. @return the logits after its last token
