@@ -1,5 +1,6 @@
 #include "text/chat_template.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ std::shared_ptr<const Tokenizer> letters() {
     return Json{{"id", at},        {"content", text},     {"single_word", false}, {"lstrip", false},
                 {"rstrip", false}, {"normalized", false}, {"special", special}};
   };
-  while (id < 100) vocab["?" + std::to_string(id)] = id, ++id;
+  while (id < 100) vocab[fmt::format("?{}", id)] = id, ++id;
   const Json spec{
       {"version", "1.0"},
       {"added_tokens",

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{filters, Environment, Error, ErrorKind, State, Value};
 
 use crate::value::Exponential;
 
 pub fn add_to(env: &mut Environment) {
     env.add_filter("iterated", iterated);
+    env.add_filter("indent", indent);
     env.add_filter("map", map);
     env.add_filter("select", select);
     env.add_filter("reject", reject);
@@ -34,6 +35,36 @@ fn iterated(value: Value) -> Result<Value, Error> {
         return Err(Error::new(ErrorKind::InvalidOperation, words));
     }
     Ok(value)
+}
+
+/// `indent(width=4, first=False, blank=False)`; a newline at the end stays. `width` may be a text.
+fn indent(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<String, Error> {
+    let option = |index: usize, name: &str| -> Result<Value, Error> {
+        let named: Option<Value> = named.get(name)?;
+        Ok(named.or(positional.get(index).cloned()).unwrap_or_default())
+    };
+    let (width, first, blank) = (
+        option(0, "width")?,
+        option(1, "first")?,
+        option(2, "blank")?,
+    );
+    named.assert_all_used()?;
+    let margin = match width.as_str() {
+        Some(text) => text.to_string(),
+        None => " ".repeat(width.as_i64().unwrap_or(4).clamp(0, 1024) as usize),
+    };
+    let text = value.to_string();
+    let mut out = String::with_capacity(text.len() + margin.len());
+    for (i, line) in text.split('\n').enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        if (i == 0 && first.is_true()) || (i > 0 && (blank.is_true() || !line.is_empty())) {
+            out.push_str(&margin);
+        }
+        out.push_str(line.strip_suffix('\r').unwrap_or(line));
+    }
+    Ok(out)
 }
 
 /// jinja2 gives a generator: true even when it is empty, without a length, used up by one pass.
