@@ -21,11 +21,10 @@ struct Checkpoint {
   std::vector<std::string> notes;        // what a user should know: "12 Q4_K tensors requantised"
 };
 
-/// Reads `config.json` and every `model*.safetensors` (with or without an index) of a folder, or one
-/// .gguf file. Headers are checked before any data is touched: lengths, offsets, overlap, dtype and
-/// shape against bytes. Arrays view the mapping where MLX allows it.
-/// Errors: not_found (config.json, weights, a shard that the index names), corrupt_file naming file
-/// and tensor.
+/// Reads `config.json` and every `model*.safetensors` (with or without an index) of a folder, or
+/// one .gguf file. Headers are checked before any data is touched: lengths, offsets, overlap, dtype
+/// and shape against bytes. Arrays view the mapping where MLX allows it. Errors: not_found
+/// (config.json, weights, a shard that the index names), corrupt_file naming file and tensor.
 Result<Checkpoint> load_checkpoint(const std::filesystem::path& model);
 
 }  // namespace hearth::tensor
