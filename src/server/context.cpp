@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/engine.h"
-
 namespace hearth::server {
 
 Context::Context(ServerOptions server_options)

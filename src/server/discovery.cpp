@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "engine/engine.h"
 #include "server/handlers.h"
 #include "services/chat/openai_common.h"
+#include "services/model.h"
 
 namespace hearth::server {
 namespace {

@@ -1,5 +1,6 @@
 #include "services/chat/normalise.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace hearth::services {
@@ -11,7 +12,7 @@ Result<Json> normalise(std::string_view messages) {
 }
 
 std::string content(std::string_view message) {
-  const auto out = normalise("[" + std::string(message) + "]");
+  const auto out = normalise(fmt::format("[{}]", message));
   return out ? (*out)[0]["content"].get<std::string>() : "error: " + out.error().message;
 }
 

@@ -1,5 +1,6 @@
 #include "services/chat/options.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "services/chat/protocol.h"
@@ -122,7 +123,7 @@ TEST(Options, wrong_values_name_field_value_and_range) {
        "true or false"},
   };
   for (const auto& row : table) {
-    const auto request = chat("," + std::string(row.field));
+    const auto request = chat(fmt::format(",{}", row.field));
     ASSERT_FALSE(request) << row.field;
     EXPECT_EQ(request.error().code, ErrorCode::invalid_request);
     EXPECT_EQ(request.error().param, row.param) << row.field;
