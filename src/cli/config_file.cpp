@@ -1,0 +1,85 @@
+#include "cli/config_file.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "base/file.h"
+
+namespace hearth::cli {
+namespace {
+
+std::optional<std::string> scalar(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> values_of(const toml::node& node) {
+  std::vector<std::string> out;
+  if (const auto* array = node.as_array()) {
+    for (const auto& element : *array) {
+      const auto value = scalar(element);
+      if (!value) return std::nullopt;
+      out.push_back(*value);
+    }
+    return out;
+  }
+  const auto value = scalar(node);
+  if (!value) return std::nullopt;
+  return std::vector{*value};
+}
+
+tl::unexpected<Error> wrong(const fs::path& path, unsigned line, std::string_view what) {
+  return fail(ErrorCode::usage, fmt::format("{}, line {}: {}", path.string(), line, what));
+}
+
+Result<void> add_table(ConfigFile& file, const toml::table& table, const std::string& verb) {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    if (const auto* inner = node.as_table(); inner != nullptr && verb.empty()) {
+      if (auto added = add_table(file, *inner, name); !added) return added;
+      continue;
+    }
+    auto values = values_of(node);
+    if (!values) {
+      return wrong(file.path, node.source().begin.line,
+                   fmt::format("{} is a {}, expected text, a number, true or false", name,
+                               node.is_table() ? "table" : "value of another kind"));
+    }
+    file.values.push_back(
+        {verb, name, std::move(*values), static_cast<int>(node.source().begin.line)});
+  }
+  return {};
+}
+
+}  // namespace
+
+const ConfigValue* ConfigFile::find(std::string_view verb, std::string_view key) const {
+  const ConfigValue* common = nullptr;
+  for (const auto& value : values) {
+    if (value.key != key) continue;
+    if (value.verb == verb) return &value;
+    if (value.verb.empty()) common = &value;
+  }
+  return common;
+}
+
+Result<ConfigFile> read_config_file(const fs::path& path, bool required) {
+  ConfigFile file{.path = path, .values = {}};
+  const auto text = read_file(path);
+  if (!text) {
+    if (text.error().code == ErrorCode::not_found && !required) return file;
+    return fail(ErrorCode::usage, text.error().message);
+  }
+  try {
+    const toml::table table = toml::parse(*text);
+    if (auto added = add_table(file, table, ""); !added) return fail(added.error());
+  } catch (const toml::parse_error& e) {
+    return wrong(path, e.source().begin.line, e.description());
+  }
+  return file;
+}
+
+}  // namespace hearth::cli
