@@ -16,7 +16,8 @@ if(HEARTH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${HEARTH_CCACHE})
 endif()
 
-option(HEARTH_PCH "precompile the headers that most files include" OFF)
+# Worth its while for one build from scratch, as in CI; ccache alone is better for many small ones.
+set(HEARTH_PCH "$ENV{CI}" CACHE BOOL "precompile the headers that most files include")
 
 add_library(hearth_flags INTERFACE)
 target_include_directories(hearth_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
