@@ -174,7 +174,8 @@ asio::awaitable<void> Server::Impl::handle(Connection& connection) {
   if (connection.replied()) {
     connection.abort();
   } else {
-    co_await connection.reply(error_reply({ErrorCode::internal, failure}));
+    HttpReply reply = error_reply({ErrorCode::internal, failure, ""});
+    co_await connection.reply(std::move(reply));
   }
 }
 

@@ -104,7 +104,9 @@ Handled answer_with(Context& context, Connection& connection, Work work) {
     return work(body, loaded);
   };
   const auto result = co_await context.prepare(std::move(job));
-  co_await connection.reply(result ? json_reply(200, *result) : error_reply(result.error()));
+  // Named: g++ 12 destroys a conditional's temporary twice inside a co_await.
+  HttpReply reply = result ? json_reply(200, *result) : error_reply(result.error());
+  co_await connection.reply(std::move(reply));
 }
 
 }  // namespace
