@@ -51,7 +51,8 @@ void add_below(std::vector<Place>& out, const fs::path& folder, const fs::path& 
     const auto name = inner.filename().string();
     if (const auto repo = repo_of_cache_folder(name)) {
       add_snapshots(out, inner, *repo);
-    } else if (!name.starts_with('.')) {
+    } else if (!name.starts_with('.') && !name.starts_with("datasets--") &&
+               !name.starts_with("spaces--")) {
       add_below(out, inner, root, levels - 1);
     }
   }
