@@ -90,8 +90,9 @@ asio::awaitable<void> Connection::run(Handler handler) {
     if (gone_ || !keep_alive_) break;
     idle_ = true;
   }
-  if (!gone_) co_await linger();
+  if (refused_ && !gone_) co_await linger();
   error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
 }
 
@@ -112,6 +113,7 @@ asio::awaitable<Connection::Next> Connection::read_request() {
   if (gone_) co_return Next::end;
   if (refused) {
     keep_alive_ = false;
+    refused_ = true;
     co_await reply(std::move(*refused));
     co_return Next::end;
   }

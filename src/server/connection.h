@@ -85,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = true;  // between requests
   bool closing_ = false;
   bool gone_ = false;
+  bool refused_ = false;  // more of the request may be coming
   bool timed_out_ = false;
   bool chunked_ = false;
   bool watching_ = false;

@@ -209,6 +209,7 @@ void Server::Impl::end_if_done() {
   if (!context.stopping || !context.connections.empty()) return;
   error_code ignored;
   limit.cancel();
+  signals.cancel(ignored);
   signals.clear(ignored);
   work.reset();
 }

@@ -100,6 +100,7 @@ TEST_F(ServerTest, a_request_waits_for_the_model) {
 
 TEST_F(ServerTest, a_model_that_cannot_be_loaded_ends_the_server_with_that_error) {
   start();
+  server_->stop_on_signals();
   auto waiting = client();
   waiting.request("POST", "/v1/chat/completions", chat().dump());
   std::this_thread::sleep_for(50ms);
