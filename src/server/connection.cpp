@@ -84,7 +84,9 @@ Connection::Connection(asio::io_context& io, asio::ip::tcp::socket socket, const
 
 asio::awaitable<void> Connection::run(Handler handler) {
   const auto self = shared_from_this();
-  while (!closing_ && co_await read_request() == Next::request) {
+  while (!closing_) {  // not `&& co_await`: g++ 12 awaits it whatever stands before
+    const Next next = co_await read_request();
+    if (next == Next::end) break;
     co_await handler(*this);
     co_await stop_watching();
     if (gone_ || !keep_alive_) break;
@@ -99,7 +101,8 @@ asio::awaitable<void> Connection::run(Handler handler) {
 // --- reading
 
 asio::awaitable<Connection::Next> Connection::read_request() {
-  if (!co_await wait_for_bytes()) co_return Next::end;
+  const bool there = co_await wait_for_bytes();
+  if (!there) co_return Next::end;
   idle_ = false;
   status_ = 0;
   timed_out_ = false;
@@ -249,9 +252,11 @@ asio::awaitable<void> Connection::look_out() {
 }
 
 asio::awaitable<void> Connection::stop_watching() {
-  error_code ignored;
-  if (watching_) socket_.cancel(ignored);
-  while (watching_) co_await wakeup_->wait_for(std::chrono::milliseconds(1000));
+  while (watching_) {
+    error_code ignored;
+    socket_.cancel(ignored);
+    co_await wakeup_->wait_for(std::chrono::milliseconds(100));
+  }
 }
 
 // --- the end

@@ -251,7 +251,9 @@ TEST_F(ServerTest, stop_lets_streams_end_and_then_all_is_over) {
   row.finish();
   const auto stream = streaming.receive();
   EXPECT_THAT(stream.body, HasSubstr("[DONE]"));
+  const auto end = std::chrono::steady_clock::now();
   EXPECT_TRUE(server_->wait());
+  EXPECT_LT(std::chrono::steady_clock::now() - end, 5s) << "nothing was left to wait for";
   EXPECT_THROW(client(), boost::system::system_error) << "the port is closed";
 }
 
