@@ -103,11 +103,12 @@ class Bench : public Command {
     table.positional("query", "the model", &model_.positional);
     table.section("What to measure");
     model_.declare(table);
-    table.add(whole("--tokens", "N", &tokens_, 2, 1 << 20, "tokens to generate")).fallback = "256";
-    table.add(whole("--prompt-tokens", "N", &prompt_tokens_, 1, 1 << 24, "tokens of the prompt"))
-        .fallback = "512";
-    table.add(whole("--runs", "N", &runs_, 1, 1000, "measured runs; the median counts")).fallback =
-        "3";
+    table.add(
+        whole("--tokens", "N", &tokens_, 2, 1 << 20, "tokens to generate").with_default("256"));
+    table.add(whole("--prompt-tokens", "N", &prompt_tokens_, 1, 1 << 24, "tokens of the prompt")
+                  .with_default("512"));
+    table.add(whole("--runs", "N", &runs_, 1, 1000, "measured runs; the median counts")
+                  .with_default("3"));
     table.add(flag("--json", &json_, "one JSON document")).in_config = false;
     engine_.declare(table);
   }

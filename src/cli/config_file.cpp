@@ -68,9 +68,10 @@ const ConfigValue* ConfigFile::find(std::string_view verb, std::string_view key)
 
 Result<ConfigFile> read_config_file(const fs::path& path, bool required) {
   ConfigFile file{.path = path, .values = {}};
+  std::error_code ec;
+  if (!required && !fs::exists(path, ec)) return file;
   const auto text = read_file(path);
   if (!text) {
-    if (text.error().code == ErrorCode::not_found && !required) return file;
     return fail(ErrorCode::usage, text.error().message);
   }
   try {

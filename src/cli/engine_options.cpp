@@ -35,8 +35,8 @@ Option device_option(std::string* field) {
 void EngineFlags::declare(OptionTable& table) {
   table.section("Device and numerics");
   table.add(device_option(&device));
-  table.add(whole("--threads", "N", &threads, 0, 4096, "CPU threads; 0 takes every core"))
-      .fallback = "0";
+  table.add(whole("--threads", "N", &threads, 0, 4096, "CPU threads; 0 takes every core")
+                .with_default("0"));
   table.add(flag("--l1", &l1, "the same numbers as mlx-lm, bit for bit, instead of our kernels"));
   table.add(
       refused("--l3", "was removed; --l1 keeps mlx-lm's numbers, the default is the fast tier"));

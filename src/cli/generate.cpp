@@ -9,6 +9,7 @@
 #include "cli/engine_options.h"
 #include "cli/model_argument.h"
 #include "cli/sampling_options.h"
+#include "cli/utf8.h"
 #include "cli/verbs.h"
 
 namespace hearth::cli {
@@ -39,8 +40,8 @@ class Generate : public Command {
     declare_sampling(table, sampling_, {.temperature = "0", .cutoff = "off", .max_tokens = "256"});
     declare_request_sampling(table, sampling_);
     table.add(texts("--stop", "TEXT", &stop_, "ends the answer before this text"));
-    table.add(on_off("--stream", &stream_, "write while it is generated")).fallback =
-        "on at a terminal, else off";
+    table.add(on_off("--stream", &stream_, "write while it is generated")
+                  .with_default("on at a terminal, else off"));
     engine_.declare(table);
     table.add(refused("--ignore-chat-template", "is called --raw here"));
   }
@@ -54,6 +55,11 @@ class Generate : public Command {
     }
     if (from_input) prompt_ = read_input();
     if (prompt_->empty()) return fail(ErrorCode::usage, "the prompt is empty", "--prompt");
+    for (const auto* text : {&*prompt_, system_ ? &*system_ : &*prompt_}) {
+      if (const auto at = invalid_utf8(*text)) {
+        return fail(ErrorCode::usage, fmt::format("the prompt is not UTF-8 text: byte {}", *at));
+      }
+    }
     if (raw_ && system_) {
       return fail(ErrorCode::usage, "--system needs the chat template that --raw leaves out",
                   "--system");

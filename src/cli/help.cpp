@@ -34,7 +34,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
     const auto blank = std::min(text.find(' '), text.size());
     const auto word = text.substr(0, blank);
     if (used > 0 && used + 1 + word.size() > width) {
-      out += "\n" + std::string(indent, ' ');
+      out += '\n';
+      out.append(indent, ' ');
       used = 0;
     } else if (used > 0) {
       out += ' ';
@@ -50,7 +51,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
 std::string line(std::string_view left, std::string_view right, std::size_t indent, int columns) {
   std::string out = fmt::format("  {}", left);
   if (out.size() + 2 > indent) {
-    out += "\n" + std::string(indent, ' ');
+    out += '\n';
+    out.append(indent, ' ');
   } else {
     out.append(indent - out.size(), ' ');
   }
@@ -117,7 +119,7 @@ std::string verb_help(const Verb& verb, int columns) {
   std::string out = fmt::format("Usage: {}\n\n{}.\n", usage_line(verb), verb.summary);
   if (!verb.aliases.empty()) out += fmt::format("Also: {}\n", fmt::join(verb.aliases, ", "));
   if (!verb.notes.empty()) {
-    out += "\n" + wrapped(verb.notes, 0, static_cast<std::size_t>(columns)) + "\n";
+    out += fmt::format("\n{}\n", wrapped(verb.notes, 0, static_cast<std::size_t>(columns)));
   }
   if (!table.positionals().empty()) out += "\nArguments:\n";
   for (const auto& positional : table.positionals()) {

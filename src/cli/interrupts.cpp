@@ -50,6 +50,7 @@ void Interrupts::watch() {
       continue;
     }
     const std::scoped_lock lock(mutex_);
+    if (!cancel_ && signal == SIGINT && survives_) continue;
     if (!cancel_) leave(signal);
     last_ = signal;
     const auto cancel = std::exchange(cancel_, nullptr);

@@ -22,6 +22,10 @@ class Interrupts {
   /// at once with 128 + the signal, after putting the terminal back as it was.
   void on_signal(std::function<void()> cancel);
 
+  /// From now on a SIGINT that nothing waits for is passed over: in a conversation, Ctrl-C a moment
+  /// after the answer's end must not end the program.
+  void survive_interrupts() { survives_ = true; }
+
   /// The last signal that came; 0 when none did.
   int last() const { return last_; }
   /// Forgets the last one: a conversation goes on after its answer was stopped.
@@ -34,7 +38,7 @@ class Interrupts {
   std::mutex mutex_;  // guards cancel_
   std::function<void()> cancel_;
   std::atomic<int> last_ = 0;
-  std::atomic<bool> closing_ = false;
+  std::atomic<bool> closing_ = false, survives_ = false;
   std::optional<termios> terminal_;
   std::thread thread_;
 };

@@ -127,8 +127,8 @@ class Ls : public Command {
     for (const auto& record : records) {
       std::string name = record.repo_id;
       if (all_revisions_) {
-        if (!record.revision.empty()) name += "@" + record.revision.substr(0, 12);
-        name = (is_canonical(record) ? "* " : "  ") + name;
+        if (!record.revision.empty()) name += fmt::format("@{}", record.revision.substr(0, 12));
+        name.insert(0, is_canonical(record) ? "* " : "  ");
       }
       rows.push_back({name, human_size(static_cast<std::uint64_t>(record.size_bytes)),
                       human_count(static_cast<std::uint64_t>(record.param_count)),

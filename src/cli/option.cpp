@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace hearth::cli {
 namespace {
@@ -60,6 +61,11 @@ Option text_row(std::string_view names, std::string value, Field* field, std::st
 }
 
 }  // namespace
+
+Option Option::with_default(std::string_view words) && {
+  fallback.assign(words);
+  return std::move(*this);
+}
 
 const std::string& Option::name() const {
   for (const auto& name : names) {

@@ -28,6 +28,9 @@ struct Option {
   bool no_effect = false;                 // an mlx-lm name: accepted with a warning
   bool hidden = false;                    // accepted, but not shown
 
+  /// This option with the words for its default.
+  Option with_default(std::string_view words) &&;
+
   const std::string& name() const;  // the first long name
   std::string key() const;          // name() without its dashes: the config file's spelling
 };

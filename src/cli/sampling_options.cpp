@@ -48,12 +48,12 @@ void declare_sampling(OptionTable& table, SamplingOptions& options, const Sampli
       .add(real("--temperature,--temp", "T", &options.temperature, 0, 5,
                 "0 picks the likeliest token; higher is freer"))
       .fallback = words.temperature;
-  table.add(real("--top-p", "P", &options.top_p, 0, 1, "keep the likeliest tokens that sum to P"))
-      .fallback = words.cutoff;
+  table.add(real("--top-p", "P", &options.top_p, 0, 1, "keep the likeliest tokens that sum to P")
+                .with_default(words.cutoff));
   table
       .add(whole("--top-k", "K", &options.top_k, 0, 1'000'000, "keep the K likeliest; 0 keeps all"))
       .fallback = words.cutoff;
-  table.add(max_tokens(&options.max_tokens)).fallback = words.max_tokens;
+  table.add(max_tokens(&options.max_tokens).with_default(words.max_tokens));
 }
 
 void declare_request_sampling(OptionTable& table, SamplingOptions& options) {
@@ -61,7 +61,7 @@ void declare_request_sampling(OptionTable& table, SamplingOptions& options) {
       .add(real("--min-p", "P", &options.min_p, 0, 1,
                 "keep tokens at least P times as likely as the likeliest"))
       .fallback = "off";
-  table.add(seed(&options.seed)).fallback = "a fresh one each time";
+  table.add(seed(&options.seed).with_default("a fresh one each time"));
 }
 
 services::SamplingFields fields(const SamplingOptions& options) {

@@ -32,17 +32,17 @@ struct NetworkOptions {
 
 void NetworkOptions::declare(OptionTable& table) {
   table.section("Network");
-  table.add(text("--host", "ADDRESS", &host, "address to listen on; 0.0.0.0 for every one"))
-      .fallback = "127.0.0.1";
-  table.add(whole("--port", "PORT", &port, 0, 65535, "port to listen on; 0 takes any free one"))
-      .fallback = "8080";
+  table.add(text("--host", "ADDRESS", &host, "address to listen on; 0.0.0.0 for every one")
+                .with_default("127.0.0.1"));
+  table.add(whole("--port", "PORT", &port, 0, 65535, "port to listen on; 0 takes any free one")
+                .with_default("8080"));
   table.add(flag("--no-open", &no_open, "open no browser"));
   table.add(text("--api-key", "KEY", &api_key, "what clients must send as their bearer token"))
       .env = "HEARTH_API_KEY";
   table.add(texts("--allowed-origins", "LIST", &origins,
                   "web pages that may call the API, separated by commas; * for all"));
-  table.add(text("--served-name", "NAME", &served_name, "the model's id in the API")).fallback =
-      "the model's own";
+  table.add(text("--served-name", "NAME", &served_name, "the model's id in the API")
+                .with_default("the model's own"));
 }
 
 std::vector<std::string> split_commas(const std::vector<std::string>& lists) {
@@ -92,15 +92,16 @@ class Serve : public Command {
     declare_scheduling(table);
     table.section("Defaults of requests");
     declare_sampling(table, sampling_, {});
-    table.add(on_off("--thinking", &thinking_, "let models think that can")).fallback =
-        "the model's own";
+    table.add(on_off("--thinking", &thinking_, "let models think that can")
+                  .with_default("the model's own"));
     declare_mlx_lm(table);
   }
 
   Result<void> check(const Context&) override {
     if (template_file_.empty()) return {};
     auto source = read_file(template_file_);
-    if (!source) return fail(source.error().code, "--chat-template: " + source.error().message);
+    if (!source)
+      return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
     template_ = std::move(*source);
     return {};
   }
@@ -128,7 +129,8 @@ class Serve : public Command {
  private:
   void declare_scheduling(OptionTable& table) {
     table.section("Scheduling");
-    table.add(whole("--batch", "N", &batch_, 1, 1024, "answers generated together")).fallback = "8";
+    table.add(
+        whole("--batch", "N", &batch_, 1, 1024, "answers generated together").with_default("8"));
     Option concurrency = whole("--decode-concurrency", "N", &concurrency_, 1, 1024,
                                "mlx-lm's name of --batch, which wins");
     concurrency.in_config = false;
@@ -169,11 +171,11 @@ class Serve : public Command {
       loaded = true;
     });
     const auto ended = server.wait();
-    if (!loaded) std::_Exit(exit_ok);  // stopped while loading: the rest of the load is not awaited
+    const bool failed = !ended && ended.error().code != ErrorCode::cancelled;
+    if (!loaded && !failed) std::_Exit(exit_ok);  // stopped meanwhile: the load is not awaited
     loader.join();
-    if (ended) return exit_ok;
-    if (ended.error().code != ErrorCode::cancelled) return fail(ended.error());
-    context.terminal.warn(ended.error().message);  // streams were cut, as the stop asked
+    if (failed) return fail(ended.error());
+    if (!ended) context.terminal.warn(ended.error().message);  // streams that the stop cut
     return exit_ok;
   }
 

@@ -34,8 +34,8 @@ void CommonOptions::declare(OptionTable& table) {
       table.add(choice("--log-level", "LEVEL", &log_level,
                        {"error", "warn", "info", "debug", "trace"}, "how much is logged"));
   level.fallback = "warn";
-  table.add(choice("--log-format", "FORMAT", &log_format, {"text", "json"}, "form of the log"))
-      .fallback = "text";
+  table.add(choice("--log-format", "FORMAT", &log_format, {"text", "json"}, "form of the log")
+                .with_default("text"));
   table.add(flag("--quiet", &quiet, "no steps and no warnings on stderr"));
   table.add(flag("--verbose", &verbose, "more on stderr: timings, and log lines of level info"));
   table.add(flag("-h,--help", &help, "show this help")).in_config = false;

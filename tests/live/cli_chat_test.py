@@ -21,6 +21,7 @@ class Talk:
                                     start_new_session=True, preexec_fn=lambda: self.take_terminal(theirs))
         os.close(theirs)
         self.seen = b""
+        self.read_to = 0  # up to here the text has been asked for
 
     @staticmethod
     def take_terminal(fd):
@@ -29,9 +30,9 @@ class Talk:
         fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
 
     def read_until(self, pattern, seconds=60):
-        """Text up to the pattern; what has been read before does not count."""
-        start, end = len(self.seen), time.monotonic() + seconds
-        while not re.search(pattern, self.seen[start:]):
+        """The text from the end of the last one up to the pattern."""
+        start, end = self.read_to, time.monotonic() + seconds
+        while not (found := re.search(pattern, self.seen[start:])):
             ready, _, _ = select.select([self.ours], [], [], max(0, end - time.monotonic()))
             assert ready, f"no {pattern!r} after {seconds} s in {self.seen[start:]!r}"
             try:
@@ -40,15 +41,17 @@ class Talk:
                 piece = b""
             assert piece, f"ended without {pattern!r}: {self.seen[start:]!r}"
             self.seen += piece
-        return self.seen[start:]
+        self.read_to = start + found.end()
+        return self.seen[start:self.read_to]
 
     def type(self, text):
+        time.sleep(0.1)  # the prompt is written a moment before its keys are read
         os.write(self.ours, text)
 
     def ask(self, text):
         """The answer to a line, without the echo of the line."""
         self.type(text + b"\r")
-        self.read_until(re.escape(text[-8:]))
+        self.read_until(re.escape(text[-8:]) + b"[^\n]*\n")
         return self.read_until(re.escape(PROMPT) + b"$")
 
     def end(self, keys=b"\x04"):
@@ -125,7 +128,7 @@ def test_a_message_of_several_lines(talk):
 
 def test_a_conversation_is_saved_and_goes_on(talk, tmp_path):
     chat = talk()
-    chat.ask(b"/system You are a geographer.")
+    chat.ask(b"/system You are a helpful assistant.")
     chat.ask(b"What is the capital of France?")
     file = tmp_path / "talk.json"
     assert b"Saved 2 messages" in chat.ask(b"/save " + str(file).encode())
@@ -134,7 +137,7 @@ def test_a_conversation_is_saved_and_goes_on(talk, tmp_path):
     assert "Paris" in saved["messages"][2]["content"]
     assert b"forgotten" in chat.ask(b"/clear")
     assert b"2 messages" in chat.ask(b"/load " + str(file).encode())
-    assert b"You are a geographer." in chat.ask(b"/system")
+    assert b"You are a helpful assistant." in chat.ask(b"/system")
 
 
 def test_sigterm_ends_it_and_leaves_the_terminal_as_it_was(talk):

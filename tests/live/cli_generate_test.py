@@ -53,7 +53,7 @@ def test_odd_prompts_end_in_an_answer_or_one_line(hearth, model):
     for prompt in (b"a\0b", b"one\r\ntwo\r\n", "naïve 東京 👩🏽‍🚀".encode(), b"\xff\xfe"):
         done = hearth("generate", "--model", model, "--max-tokens", "4", input=prompt)
         if prompt == b"\xff\xfe":
-            assert done.returncode == 1 and b"UTF-8" in done.stderr, done.stderr
+            assert done.returncode == 2 and b"UTF-8" in done.stderr, done.stderr
             assert done.stderr.count(b"\n") == 1
         else:
             assert done.returncode == 0, done.stderr

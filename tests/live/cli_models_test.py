@@ -94,8 +94,10 @@ def test_a_path_that_is_no_model_says_what_was_expected(hearth, tmp_path):
     failed(hearth("generate", "--model", tmp_path / "file", "x"), "expected a model folder")
 
 
-def test_an_unknown_model_type_lists_the_known_ones(hearth, tmp_path):
-    folder = config_only(tmp_path / "m", model_type="martian")
+def test_an_unknown_model_type_lists_the_known_ones(hearth, model, model_copy):
+    folder = model_copy("config.json")
+    config = json.loads((pathlib.Path(model) / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "martian"}))
     failed(hearth("generate", "--model", folder, "x"), "martian", "llama", "qwen3")
 
 

@@ -29,6 +29,7 @@ def refused(done, *words):
     (["serve", "a", "b"], ["takes no argument 'b'"]),
     (["--prot=1"], ["--prot", "--port"]),
     (["serve", "--min-p", "0.1"], ["--min-p", "request"]),
+    (["serve", "--chat-template", "/no/such/file"], ["--chat-template", "/no/such/file"]),
     (["generate", "--seed", "-1", "x", "y"], ["--seed", "-1"]),
     (["generate", "--ignore-chat-template", "x", "y"], ["--raw"]),
     (["generate", "m", ""], ["the prompt is empty"]),

@@ -94,7 +94,8 @@ def test_a_second_signal_ends_it_at_once(hearth, model):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=5) == 130
+        # By the signal itself, or with its number as a shell tells it.
+        assert process.wait(timeout=5) in (130, -signal.SIGINT)
 
 
 def test_a_port_in_use_is_told_before_the_weights_are_read(hearth, model):

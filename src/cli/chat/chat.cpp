@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <cstdlib>
+
 #include "cli/answer.h"
 #include "cli/chat/repl.h"
 #include "cli/engine_options.h"
@@ -43,6 +45,7 @@ class Chat : public Command {
     if (context.terminal.in_is_terminal() && !context.quiet) {
       context.terminal.note("Ask away; /help lists the commands, Ctrl-D leaves.");
     }
+    if (context.terminal.in_is_terminal()) interrupts.survive_interrupts();
     const int failed = repl.run();
     if (context.terminal.in_is_terminal()) return exit_ok;
     return failed > 0 ? exit_failed : exit_ok;
@@ -64,10 +67,10 @@ class Chat : public Command {
       return open;
     });
     if (!answered) return fail(answered.error());
-    if (!open) std::exit(exit_ok);  // nobody reads any more
+    if (!open) std::_Exit(exit_ok);  // nobody reads any more
     terminal.out("\n");
-    if (interrupts.last() == SIGTERM) std::exit(128 + SIGTERM);
-    if (interrupts.last() == SIGINT && !terminal.in_is_terminal()) std::exit(exit_interrupted);
+    if (interrupts.last() == SIGTERM) std::_Exit(128 + SIGTERM);
+    if (interrupts.last() == SIGINT && !terminal.in_is_terminal()) std::_Exit(exit_interrupted);
     if (context.verbose) terminal.note(stats_line(answered->usage));
     if (answered->reason == engine::FinishReason::cancelled && answered->text.empty()) {
       return fail(ErrorCode::cancelled, "stopped");

@@ -39,7 +39,7 @@ class TerminalEditor : public LineEditor {
     ::el_set(edit_, EL_BIND, "^C", "hearth-cancel", nullptr);
     ::el_set(edit_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     // While a line is edited, Ctrl-C is a key like any other.
-    ::el_set(edit_, EL_SETTY, "-d", "intr=", nullptr);
+    ::el_set(edit_, EL_SETTY, "-d", "-isig", nullptr);
   }
 
   ~TerminalEditor() override {

@@ -9,6 +9,7 @@
 
 #include "base/folders.h"
 #include "cli/nearest.h"
+#include "cli/utf8.h"
 
 namespace hearth::cli {
 namespace {
@@ -67,6 +68,11 @@ int Repl::run() {
 }
 
 void Repl::say(std::string message) {
+  if (const auto at = invalid_utf8(message)) {
+    ++failed_;
+    terminal_.note(fmt::format("hearth: the message is not UTF-8 text: byte {}", *at));
+    return;
+  }
   session_.add_user(std::move(message));
   auto answer = answer_(session_.messages());
   if (answer) {

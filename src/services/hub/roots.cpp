@@ -1,6 +1,9 @@
 #include "services/hub/roots.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 
 #include "base/file.h"
 
@@ -63,11 +66,11 @@ void add_below(std::vector<Place>& out, const fs::path& folder, const fs::path& 
 std::optional<std::string> repo_of_cache_folder(std::string_view folder) {
   constexpr std::string_view prefix = "models--";
   if (!folder.starts_with(prefix)) return std::nullopt;
-  std::string id(folder.substr(prefix.size()));
-  const auto dashes = id.find("--");
-  if (dashes != std::string::npos) id.replace(dashes, 2, "/");
+  const auto id = folder.substr(prefix.size());
   if (id.empty()) return std::nullopt;
-  return id;
+  const auto dashes = id.find("--");
+  if (dashes == id.npos) return std::string(id);
+  return fmt::format("{}/{}", id.substr(0, dashes), id.substr(dashes + 2));
 }
 
 std::optional<Place> place_in_cache(const fs::path& model) {
