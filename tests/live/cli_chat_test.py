@@ -1,10 +1,13 @@
 """The conversation: at a pseudo-terminal, and with lines from a pipe."""
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
+import termios
 import time
 
 import pytest
@@ -17,6 +20,8 @@ class Talk:
 
     def __init__(self, hearth, *args):
         self.ours, theirs = pty.openpty()
+        # So wide that no line wraps: a wrapped one is drawn anew, prompt and all.
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 500, 0, 0))
         self.process = hearth.start("chat", *args, stdin=theirs, stdout=theirs, stderr=theirs,
                                     start_new_session=True, preexec_fn=lambda: self.take_terminal(theirs))
         os.close(theirs)
@@ -25,8 +30,6 @@ class Talk:
 
     @staticmethod
     def take_terminal(fd):
-        import fcntl
-        import termios
         fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
 
     def read_until(self, pattern, seconds=60):
@@ -141,7 +144,6 @@ def test_a_conversation_is_saved_and_goes_on(talk, tmp_path):
 
 
 def test_sigterm_ends_it_and_leaves_the_terminal_as_it_was(talk):
-    import termios
     chat = talk()
     chat.process.send_signal(signal.SIGTERM)
     assert chat.process.wait(timeout=10) == 143

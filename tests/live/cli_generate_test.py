@@ -108,7 +108,7 @@ def test_a_signal_ends_it_with_its_number(hearth, model):
 
 def test_at_a_terminal_text_streams_and_control_codes_stay_on_stderr(hearth, model):
     ours, theirs = pty.openpty()
-    process = hearth.start("generate", "--model", model, "--prompt", QUESTION, "--max-tokens", "20",
+    process = hearth.start("generate", "--model", model, "--prompt", "Tell a long story.", "--max-tokens", "120",
                            stdout=theirs, stderr=subprocess.PIPE)
     os.close(theirs)
     pieces = []
@@ -118,6 +118,5 @@ def test_at_a_terminal_text_streams_and_control_codes_stay_on_stderr(hearth, mod
     except OSError:  # Linux says EIO when the other side has gone
         pass
     assert process.wait(timeout=30) == 0
-    assert len(pieces) > 3
-    text = b"".join(pieces)
-    assert b"Paris" in text and b"\x1b" not in text
+    assert len(pieces) > 3  # not in one go at the end
+    assert b"\x1b" not in b"".join(pieces)

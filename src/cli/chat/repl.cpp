@@ -107,7 +107,7 @@ Repl::Next Repl::command(std::string_view line) {
     std::vector<std::string> names;
     for (const auto& known : commands) names.emplace_back(known.name);
     terminal_.note(
-        fmt::format("unknown command {}{} /help lists them.", name, did_you_mean(name, names)));
+        fmt::format("unknown command {}; /help lists them all{}", name, did_you_mean(name, names)));
   }
   return Next::go_on;
 }
