@@ -36,7 +36,8 @@ def test_a_question_gets_its_answer_streamed(seen, real_server):
     assert seen["model"] == real_server.model
     assert "Paris" in seen["answer"]
     assert "tokens" in seen["notes"] and "Copy" in seen["notes"]
-    assert len(set(seen["lengths"])) > 2, "the text grew while it was written"
+    partial = [n for n in seen["lengths"] if 0 < n < len(seen["answer"])]
+    assert partial, "part of the text stood on the page before the whole did"
 
 
 def test_escape_stops_an_answer(seen):
