@@ -32,12 +32,7 @@ await page.locator("#settings-button").click();
 
 await page.locator("#input").fill("What is the capital of France?");
 await page.keyboard.press("Enter");
-seen.lengths = [];
-await page.locator("#stop").waitFor({state: "visible"});
-while (await page.locator("#stop").isVisible()) {
-  seen.lengths.push((await answer.locator(".text").textContent()).length);
-  await page.waitForTimeout(30);
-}
+await answer.locator(".notes").waitFor({timeout: 120_000});
 seen.answer = await answer.locator(".text").textContent();
 seen.notes = await answer.locator(".notes").textContent();
 await shot("answer");
@@ -46,7 +41,15 @@ await shot("answer");
 await page.locator("#max-tokens").evaluate((input) => { input.value = ""; });
 await page.locator("#input").fill("Write a very long story about <b>a river</b> & <img src=x onerror=alert(1)>.");
 await page.keyboard.press("Enter");
-await page.waitForFunction(() => [...document.querySelectorAll(".assistant .text")].at(-1).textContent.length > 20);
+// Lengths of the text as the page paints it, until there is enough of it to stop.
+seen.lengths = await page.evaluate(() => new Promise((resolve) => {
+  const lengths = [];
+  const look = () => {
+    lengths.push([...document.querySelectorAll(".assistant .text")].at(-1).textContent.length);
+    if (lengths.at(-1) > 200) resolve(lengths); else requestAnimationFrame(look);
+  };
+  look();
+}));
 await page.keyboard.press("Escape");
 await done();
 seen.stopped = (await answer.locator(".text").textContent()).length;

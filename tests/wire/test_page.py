@@ -36,12 +36,11 @@ def test_a_question_gets_its_answer_streamed(seen, real_server):
     assert seen["model"] == real_server.model
     assert "Paris" in seen["answer"]
     assert "tokens" in seen["notes"] and "Copy" in seen["notes"]
-    partial = [n for n in seen["lengths"] if 0 < n < len(seen["answer"])]
-    assert partial, "part of the text stood on the page before the whole did"
+    assert len(set(seen["lengths"])) > 4, "the text grew on the page while it was written"
 
 
 def test_escape_stops_an_answer(seen):
-    assert 20 < seen["stopped"] < 20_000
+    assert 200 < seen["stopped"] < 20_000
 
 
 def test_what_users_write_is_never_html(seen):
