@@ -25,6 +25,7 @@ using Parser = http::request_parser<http::string_body>;
 
 constexpr std::size_t read_ahead = 64 << 10;    // of pipelined requests
 constexpr double least_body_rate = 16 << 10;    // bytes a second, after body_time
+constexpr std::size_t large_body = 64 << 10;    // worth refusing before it is read
 constexpr std::size_t write_piece = 256 << 10;  // each has write_time to get through
 constexpr std::chrono::milliseconds linger_time{1000};
 constexpr std::size_t linger_bytes = 16 << 20;
@@ -59,7 +60,11 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-HttpRequest request_of(http::request<http::string_body>& message) {
+HttpReply no_room() {
+  return error_reply({ErrorCode::overloaded, "too many large requests at once; try again", ""});
+}
+
+HttpRequest head_of(const http::request<http::string_body>& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
@@ -67,7 +72,6 @@ HttpRequest request_of(http::request<http::string_body>& message) {
   for (const auto& header : message) {
     request.headers.emplace_back(lower(header.name_string()), std::string(header.value()));
   }
-  request.body = std::move(message.body());
   request.keep_alive = message.keep_alive();
   request.http11 = message.version() >= 11;
   return request;
@@ -75,19 +79,24 @@ HttpRequest request_of(http::request<http::string_body>& message) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits)
-    : socket_(std::move(socket)), limits_(limits), wakeup_(std::make_shared<Wakeup>(io)),
-      deadline_(io), buffer_(limits.header_bytes + read_ahead) {
+Connection::Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits,
+                       BodyBudget& bodies)
+    : socket_(std::move(socket)), limits_(limits), bodies_(bodies),
+      wakeup_(std::make_shared<Wakeup>(io)), deadline_(io),
+      buffer_(limits.header_bytes + read_ahead) {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
-asio::awaitable<void> Connection::run(Handler handler) {
+Connection::~Connection() { release_body(); }
+
+asio::awaitable<void> Connection::run(Gate gate, Handler handler) {
   const auto self = shared_from_this();
   while (!closing_) {  // not `&& co_await`: g++ 12 awaits it whatever stands before
-    const Next next = co_await read_request();
+    const Next next = co_await read_request(gate);
     if (next == Next::end) break;
     co_await handler(*this);
+    release_body();
     co_await stop_watching();
     if (gone_ || !keep_alive_) break;
     idle_ = true;
@@ -100,7 +109,7 @@ asio::awaitable<void> Connection::run(Handler handler) {
 
 // --- reading
 
-asio::awaitable<Connection::Next> Connection::read_request() {
+asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate) {
   const bool there = co_await wait_for_bytes();
   if (!there) co_return Next::end;
   idle_ = false;
@@ -112,7 +121,7 @@ asio::awaitable<Connection::Next> Connection::read_request() {
   Parser parser;
   parser.header_limit(std::uint32_t(limits_.header_bytes));
   parser.body_limit(limits_.body_bytes);
-  auto refused = co_await read_message(parser);
+  auto refused = co_await read_message(parser, gate);
   if (gone_) co_return Next::end;
   if (refused) {
     keep_alive_ = false;
@@ -120,7 +129,7 @@ asio::awaitable<Connection::Next> Connection::read_request() {
     co_await reply(std::move(*refused));
     co_return Next::end;
   }
-  request_ = request_of(parser.get());
+  request_.body = std::move(parser.get().body());
   keep_alive_ = request_.keep_alive && !closing_;
   co_return Next::request;
 }
@@ -137,46 +146,74 @@ asio::awaitable<bool> Connection::wait_for_bytes() {
 
 /// Reads one message. @return what to refuse it with, if it must be
 template <class P>
-asio::awaitable<std::optional<HttpReply>> Connection::read_message(P& parser) {
+asio::awaitable<std::optional<HttpReply>> Connection::read_message(P& parser, const Gate& gate) {
   error_code error;
   set_deadline(limits_.header_time);
   co_await http::async_read_header(socket_, buffer_, parser, into(error));
   clear_deadline();
   if (timed_out_) co_return refusal(408, "the headers took too long to arrive");
-  if (!error) {
-    const auto& head = parser.get();
-    const bool posts = head.method() == http::verb::post || head.method() == http::verb::put;
-    if (posts && !parser.content_length() && !parser.chunked()) {
-      co_return refusal(411, "a body needs a Content-Length, or Transfer-Encoding: chunked");
-    }
-    if (beast::iequals(head[http::field::expect], "100-continue")) {
-      co_await send("HTTP/1.1 100 Continue\r\n\r\n");
-    }
-    error = co_await read_body(parser);
-    if (timed_out_) co_return refusal(408, "the body took too long to arrive");
+  if (error) co_return refuse_read(error);
+  request_ = head_of(parser.get());
+  auto refused = refuse_head(parser, gate);
+  if (refused) co_return refused;
+  if (beast::iequals(request_.header("expect"), "100-continue")) {
+    co_await send("HTTP/1.1 100 Continue\r\n\r\n");
   }
-  if (!error) co_return std::nullopt;
-  auto refused = refusal_of(error, limits_);
-  gone_ = !refused;
+  refused = co_await read_body(parser);
   co_return refused;
+}
+
+/// What the headers alone are refused with.
+template <class P>
+std::optional<HttpReply> Connection::refuse_head(P& parser, const Gate& gate) {
+  const auto length = parser.content_length();
+  const bool posts = request_.method == "POST" || request_.method == "PUT";
+  if (posts && !length && !parser.chunked()) {
+    return refusal(411, "a body needs a Content-Length, or Transfer-Encoding: chunked");
+  }
+  if (parser.chunked() || (length && *length > large_body)) {
+    if (auto refused = gate(request_)) return refused;
+  }
+  if (length && !reserve_body(*length)) return no_room();
+  return std::nullopt;
 }
 
 /// Reads the body piece by piece: body_time for the beginning, then a rate that a slow line keeps.
 template <class P>
-asio::awaitable<error_code> Connection::read_body(P& parser) {
+asio::awaitable<std::optional<HttpReply>> Connection::read_body(P& parser) {
   using namespace std::chrono;
-  error_code error;
   const auto start = steady_clock::now();
   std::size_t bytes = 0;
-  while (!error && !parser.is_done()) {
+  while (!parser.is_done()) {
     const auto allowed = limits_.body_time + milliseconds(llround(1000 * bytes / least_body_rate));
     const auto left = duration_cast<milliseconds>(start + allowed - steady_clock::now());
+    error_code error;
     set_deadline(std::max(left, milliseconds(0)));
     bytes += co_await http::async_read_some(socket_, buffer_, parser, into(error));
     clear_deadline();
+    if (timed_out_) co_return refusal(408, "the body took too long to arrive");
+    if (error) co_return refuse_read(error);
+    if (!reserve_body(parser.get().body().size())) co_return no_room();
   }
-  co_return error;
+  co_return std::nullopt;
 }
+
+/// What a request that could not be read is refused with; none, and gone_, when nobody is there.
+std::optional<HttpReply> Connection::refuse_read(const error_code& error) {
+  auto refused = refusal_of(error, limits_);
+  gone_ = !refused;
+  return refused;
+}
+
+/// Sees to it that `bytes` are reserved for this request's body.
+bool Connection::reserve_body(std::size_t bytes) {
+  if (bytes <= body_reserved_) return true;
+  if (!bodies_.take(bytes - body_reserved_)) return false;
+  body_reserved_ = bytes;
+  return true;
+}
+
+void Connection::release_body() { bodies_.give_back(std::exchange(body_reserved_, 0)); }
 
 // --- writing
 

@@ -19,15 +19,35 @@
 
 namespace hearth::server {
 
+/// Memory that the bodies of all requests under way may take together.
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::size_t bytes) : free_(bytes) {}
+  bool take(std::size_t bytes) {
+    if (bytes > free_) return false;
+    free_ -= bytes;
+    return true;
+  }
+  void give_back(std::size_t bytes) { free_ += bytes; }
+
+ private:
+  std::size_t free_;
+};
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Handler = std::function<asio::awaitable<void>(Connection&)>;
+  /// What a request is refused with on the strength of its headers; none when it is not.
+  using Gate = std::function<std::optional<HttpReply>(HttpRequest)>;
 
-  Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits);
+  Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits,
+             BodyBudget& bodies);
+  ~Connection();
 
   /// Serves until the client leaves, a limit is passed or close_when_idle().
+  /// @param gate     asked before a large body is read
   /// @param handler  answers request(): by reply(), or by open_stream(), write() and end_stream()
-  asio::awaitable<void> run(Handler handler);
+  asio::awaitable<void> run(Gate gate, Handler handler);
 
   // --- for the handler
   const HttpRequest& request() const { return request_; }
@@ -59,12 +79,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class Next { request, end };
 
-  asio::awaitable<Next> read_request();
+  asio::awaitable<Next> read_request(const Gate& gate);
   asio::awaitable<bool> wait_for_bytes();
   template <class Parser>
-  asio::awaitable<std::optional<HttpReply>> read_message(Parser& parser);
+  asio::awaitable<std::optional<HttpReply>> read_message(Parser& parser, const Gate& gate);
   template <class Parser>
-  asio::awaitable<boost::system::error_code> read_body(Parser& parser);
+  std::optional<HttpReply> refuse_head(Parser& parser, const Gate& gate);
+  template <class Parser>
+  asio::awaitable<std::optional<HttpReply>> read_body(Parser& parser);
+  std::optional<HttpReply> refuse_read(const boost::system::error_code& error);
+  bool reserve_body(std::size_t bytes);
+  void release_body();
   asio::awaitable<void> send(std::string_view bytes);
   asio::awaitable<void> look_out();
   asio::awaitable<void> stop_watching();
@@ -74,6 +99,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::ip::tcp::socket socket_;
   const Limits& limits_;
+  BodyBudget& bodies_;
+  std::size_t body_reserved_ = 0;  // bytes taken from bodies_
   std::shared_ptr<Wakeup> wakeup_;
   asio::steady_timer deadline_;
   std::uint64_t deadline_number_ = 0;  // of the one that counts; older ones are void

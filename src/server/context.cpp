@@ -5,7 +5,8 @@
 namespace hearth::server {
 
 Context::Context(ServerOptions server_options)
-    : options(std::move(server_options)), workers(std::size_t(std::max(1, options.workers))) {}
+    : options(std::move(server_options)), workers(std::size_t(std::max(1, options.workers))),
+      bodies(options.limits.bodies_bytes) {}
 
 void Context::wake_all() {
   for (Connection* connection : connections) connection->wakeup().notify();

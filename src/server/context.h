@@ -34,6 +34,7 @@ struct Context {
   std::string fingerprint;
   const std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
   std::set<Connection*> connections;
+  BodyBudget bodies;  // of all connections
   int preparing = 0;  // requests on the workers
   bool stopping = false;
   bool cutting = false;  // the time to finish is over

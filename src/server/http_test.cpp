@@ -6,6 +6,7 @@
 
 #include "server/server.h"
 #include "server/test_client.h"
+#include "services/chat/scripted_model.h"
 
 namespace hearth::server {
 namespace {
@@ -20,12 +21,17 @@ class HttpTest : public ::testing::Test {
     ServerOptions options;
     options.port = 0;
     options.allowed_origins = {"https://app.example"};
-    options.limits.body_bytes = 1000;
+    options.limits.body_bytes = 200'000;
+    options.limits.bodies_bytes = 250'000;
     options.limits.header_time = 300ms;
     options.limits.body_time = 300ms;
     options.limits.idle_time = 2000ms;
     auto listening = Server::listen(std::move(options));
-    if (listening) server_ = std::move(*listening);
+    if (!listening) return;
+    server_ = std::move(*listening);
+    server_->set_model(services::testing::scripted_model([](auto&) -> Result<void> {
+      return fail(ErrorCode::unsupported, "this model only tokenises");
+    }));
   }
   TestClient client() { return TestClient(server_->port()); }
 
@@ -99,9 +105,9 @@ TEST_F(HttpTest, expect_100_continue_is_answered_before_the_body) {
 TEST_F(HttpTest, chunked_bodies_are_read) {
   auto c = client();
   c.send(
-      "POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-      "2\r\n{}\r\n0\r\n\r\n");
-  EXPECT_EQ(c.receive().status, 404);
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "a\r\n{\"content\"\r\n6\r\n:\"hi\"}\r\n0\r\n\r\n");
+  EXPECT_EQ(c.receive().json()["count"], 2);
   EXPECT_EQ(c.get("/health").status, 200) << "the body was taken whole";
 }
 
@@ -114,16 +120,48 @@ TEST_F(HttpTest, a_post_without_a_length_is_411) {
 
 TEST_F(HttpTest, a_body_over_the_limit_is_413_whether_told_or_chunked) {
   auto told = client();
-  told.send("POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n");
+  told.send("POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200001\r\n\r\n");
   EXPECT_EQ(told.receive().status, 413);
   auto chunked = client();
   chunked.send(
-      "POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-      "400\r\n" +
-      std::string(1024, 'x') + "\r\n0\r\n\r\n");
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "40000\r\n" +
+      std::string(0x40000, 'x') + "\r\n0\r\n\r\n");
   const auto answer = chunked.receive();
   EXPECT_EQ(answer.status, 413);
   EXPECT_EQ(answer.json()["error"]["type"], "request_too_large");
+}
+
+TEST_F(HttpTest, what_will_be_refused_is_refused_before_a_large_body_is_sent) {
+  auto c = client();
+  c.send(
+      "POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 150000\r\n"
+      "Expect: 100-continue\r\n\r\n");
+  EXPECT_EQ(c.receive().status, 404);
+  EXPECT_TRUE(c.closed());
+}
+
+TEST_F(HttpTest, bodies_that_do_not_fit_together_are_429_until_there_is_room) {
+  const std::string head =
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 150000\r\n\r\n";
+  auto first = client();
+  first.send(head + "{");
+  auto second = client();
+  second.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(second.receive().status, 200);
+  second.send(head);
+  EXPECT_EQ(second.receive().status, 429);
+  first.close();
+  for (int i = 0; i < 100; ++i) {  // the server may notice a moment later
+    auto third = client();
+    third.send(
+        "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 150000\r\n"
+        "Expect: 100-continue\r\n\r\n");
+    const auto answer = third.receive_head();
+    if (answer.find("100 Continue") != std::string::npos) return;
+    std::this_thread::sleep_for(10ms);
+  }
+  ADD_FAILURE() << "the room of the first was never given back";
 }
 
 TEST_F(HttpTest, headers_over_64_kib_are_431) {
@@ -138,7 +176,7 @@ TEST_F(HttpTest, what_is_not_http_is_400_in_json) {
         "GET /health HTTP/1.1\r\nbad header\r\n\r\n",
         "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
         "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+        "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
     auto c = client();
     c.send(text);
     const auto answer = c.receive();

@@ -121,6 +121,15 @@ std::string Route::rest(std::string_view full) const {
 
 std::span<const Route> routes() { return all_routes; }
 
+std::optional<HttpReply> refusal(const Context& context, HttpRequest head) {
+  Choice choice = choose(context, head);
+  if (choice.route) return std::nullopt;
+  for (auto& header : cors_headers(head, context.options.allowed_origins)) {
+    choice.reply.headers.push_back(std::move(header));
+  }
+  return std::move(choice.reply);
+}
+
 asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   const auto start = std::chrono::steady_clock::now();
   Choice choice = choose(context, connection.request());

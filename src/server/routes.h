@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,6 +27,9 @@ struct Route {
 };
 
 std::span<const Route> routes();
+
+/// What dispatch() would refuse a request with, whatever its body: Host, path, method, key.
+std::optional<HttpReply> refusal(const Context& context, HttpRequest head);
 
 /// Host, Origin and key rules, then the route's handler, then a line in the log and the metrics.
 asio::awaitable<void> dispatch(Context& context, Connection& connection);

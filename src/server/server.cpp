@@ -138,8 +138,8 @@ asio::awaitable<void> Server::Impl::accept_loop() {
     tcp::socket socket(context.io);
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
-      auto connection =
-          std::make_shared<Connection>(context.io, std::move(socket), context.options.limits);
+      auto connection = std::make_shared<Connection>(context.io, std::move(socket),
+                                                     context.options.limits, context.bodies);
       context.connections.insert(connection.get());
       asio::co_spawn(context.io, serve(std::move(connection)), asio::detached);
     } else if (acceptor.is_open() && error != asio::error::operation_aborted) {
@@ -151,8 +151,9 @@ asio::awaitable<void> Server::Impl::accept_loop() {
 
 asio::awaitable<void> Server::Impl::serve(std::shared_ptr<Connection> connection) {
   try {
-    auto handler = [this](Connection& c) { return handle(c); };
-    co_await connection->run(std::move(handler));
+    Connection::Gate gate = [this](HttpRequest head) { return refusal(context, std::move(head)); };
+    Connection::Handler handler = [this](Connection& c) { return handle(c); };
+    co_await connection->run(std::move(gate), std::move(handler));
   } catch (const std::exception& e) {
     log::error("connection: {}", e.what());
   }

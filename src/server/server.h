@@ -18,6 +18,7 @@ namespace hearth::server {
 struct Limits {
   std::size_t header_bytes = 64 << 10;              // more: 431
   std::size_t body_bytes = std::size_t{384} << 20;  // more: 413
+  std::size_t bodies_bytes = std::size_t{1} << 30;  // of all requests under way; more: 429
   int connections = 1024;                           // more wait in the listen queue
   int preparing = 64;                               // requests being templated; more: 429
   std::chrono::milliseconds header_time{30'000};  // from a request's first byte to its headers' end
