@@ -33,14 +33,14 @@ class Answer {
   bool finished() const;
 
   /// Tokens of all prompts and choices; the rest of it once finished().
-  const engine::Usage& usage() const { return usage_; }
+  const Usage& usage() const { return usage_; }
   /// Text of each choice's prompt; only for a request with `echo`.
   const std::vector<std::string>& echoes() const { return echoes_; }
 
  private:
   std::vector<std::unique_ptr<Generation>> generations_;
   std::vector<std::string> echoes_;
-  engine::Usage usage_;
+  Usage usage_;
 };
 
 }  // namespace hearth::services

@@ -11,7 +11,7 @@ namespace hearth::services {
 namespace {
 
 const testing::ByteTokenizer tokenizer;
-const engine::Usage usage{.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 2};
+const Usage usage{{.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 2}};
 
 ReplyInfo info() { return {"tiny", "fp_00000001", 1700000000, &tokenizer}; }
 

@@ -59,7 +59,7 @@ Json openai_error(const Error& error) {
             {"code", row.wire_code ? Json(row.wire_code) : Json()}}}};
 }
 
-Json openai_usage(const engine::Usage& usage) {
+Json openai_usage(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},

@@ -15,7 +15,7 @@ namespace hearth::services {
 /// {"error":{"message","type","param","code"}}
 Json openai_error(const Error& error);
 
-Json openai_usage(const engine::Usage& usage);
+Json openai_usage(const Usage& usage);
 
 /// "stop" or "length".
 std::string_view openai_finish_reason(engine::FinishReason reason);

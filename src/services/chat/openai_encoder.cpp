@@ -42,7 +42,7 @@ std::string OpenAiEncoder::frames(const ChoiceEvent& event) {
   return {};
 }
 
-std::string OpenAiEncoder::end(const engine::Usage& usage) {
+std::string OpenAiEncoder::end(const Usage& usage) {
   std::string out;
   if (last_) {
     if (!include_usage_) (*last_)["usage"] = openai_usage(usage);
@@ -64,7 +64,7 @@ std::string OpenAiEncoder::error_frame(const Error& error) const {
 
 std::string OpenAiEncoder::ping() const { return std::string(sse_keep_alive); }
 
-Json OpenAiEncoder::body(const engine::Usage& usage) const {
+Json OpenAiEncoder::body(const Usage& usage) const {
   Json out = head(names_.object);
   out["choices"] = Json::array();
   for (std::size_t i = 0; i < choices_.size(); ++i) {

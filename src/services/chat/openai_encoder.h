@@ -23,10 +23,10 @@ class OpenAiEncoder : public Encoder {
 
   std::string begin(const std::vector<std::string>& echoes) override;
   std::string frames(const ChoiceEvent& event) override;
-  std::string end(const engine::Usage& usage) override;
+  std::string end(const Usage& usage) override;
   std::string error_frame(const Error& error) const override;
   std::string ping() const override;
-  Json body(const engine::Usage& usage) const override;
+  Json body(const Usage& usage) const override;
 
  protected:
   struct Choice {

@@ -36,7 +36,7 @@ void OutputPipeline::finish(engine::Finish finish, std::vector<Event>& events) {
   }
   Finished end{.reason = finish.reason,
                .stop_sequence = stop_.matched().value_or(""),
-               .usage = finish.usage,
+               .usage = {finish.usage},
                .error = std::move(finish.error)};
   if (stopped()) {
     end.reason = engine::FinishReason::stop;

@@ -32,13 +32,13 @@ class Encoder {
   virtual std::string begin(const std::vector<std::string>& echoes) = 0;
   virtual std::string frames(const ChoiceEvent& event) = 0;
   /// After the last event.
-  virtual std::string end(const engine::Usage& usage) = 0;
+  virtual std::string end(const Usage& usage) = 0;
   /// In place of end(), when something failed after the stream began.
   virtual std::string error_frame(const Error& error) const = 0;
   /// Says that the server is still there.
   virtual std::string ping() const = 0;
   /// The whole answer of a request that is not streamed.
-  virtual Json body(const engine::Usage& usage) const = 0;
+  virtual Json body(const Usage& usage) const = 0;
 };
 
 struct Protocol {

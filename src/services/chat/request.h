@@ -30,6 +30,25 @@ using Input = std::variant<text::Conversation, std::string, std::vector<text::To
 /// How a text completion tells log-probabilities: as chat does, or OpenAI's old parallel lists.
 enum class LogprobsShape { entries, legacy };
 
+/// Which tools the answer may or must call; the tools themselves are the conversation's.
+struct ToolChoice {
+  enum class Mode { none, automatic, required };
+  Mode mode = Mode::automatic;
+  std::vector<std::string> names;  // only these may be called; empty: any of the tools
+  bool parallel = true;            // false: generation ends after the first call
+};
+
+/// What the answer's text must be.
+struct Constraint {
+  enum class Kind { json_object, json_schema, grammar, regex, choice };
+  Kind kind = Kind::json_object;
+  Json schema;                       // json_schema
+  std::string text;                  // grammar (EBNF or Lark, rule `root` or `start`), regex
+  std::vector<std::string> choices;  // choice
+  bool strict = false;               // what cannot be held is a 400 instead of a warning
+  bool any_whitespace = true;        // false: compact separators
+};
+
 struct Request {
   Input input;
   std::vector<Input> more_inputs;  // further prompts of one completion request
@@ -42,6 +61,10 @@ struct Request {
   bool stream = false;
   std::optional<bool> include_usage;  // stream_options.include_usage
   std::string service_tier;           // sent back; empty when the request named none
+  ToolChoice tool_choice;
+  std::optional<Constraint> constraint;
+  std::optional<int> thinking_budget;  // most reasoning tokens; the channel is closed after them
+  Json reply_fields;  // of the body, what the protocol's own encoder says again; else null
 
   int choices() const { return n * int(1 + more_inputs.size()); }
 };
