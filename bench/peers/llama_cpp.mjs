@@ -1,5 +1,6 @@
 // One measured run of llama.cpp (node-llama-cpp's prebuilt binaries), or its greedy answer.
 // usage: llama_cpp.mjs REQUEST   with REQUEST a JSON object as compare.py writes it
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const request = JSON.parse(process.argv[2]);
@@ -26,6 +27,12 @@ async function run(prompt, count) {
   return { ids, ttft_ms: first - start, decode_ms: last - first };
 }
 
+// Linux lets a program inherit the maximum of the one that started it in maxRSS, hence /proc there.
+function peakMemoryBytes() {
+  if (process.platform !== "linux") return process.resourceUsage().maxRSS * 1024;
+  return Number(readFileSync("/proc/self/status", "utf8").match(/VmHWM:\s+(\d+)/)[1]) * 1024;
+}
+
 if (request.text) {
   const { ids } = await run(model.tokenize(request.text, true), request.tokens);
   console.log(JSON.stringify({ text: model.detokenize(ids) }));
@@ -37,7 +44,7 @@ if (request.text) {
     ttft_ms,
     prefill_tps: request.prompt.length / ttft_ms * 1e3,
     decode_tps: (ids.length - 1) / decode_ms * 1e3,
-    peak_memory_bytes: process.resourceUsage().maxRSS * 1024,
+    peak_memory_bytes: peakMemoryBytes(),
   }));
 }
 await llama.dispose();

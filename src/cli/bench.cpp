@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <random>
 
 #include "base/file.h"
@@ -42,14 +43,19 @@ Spread spread(const std::vector<Run>& runs, double Run::*field) {
 
 Json as_json(const Spread& s) { return {{"median", s.median}, {"min", s.least}, {"max", s.most}}; }
 
-/// Most memory that this process ever held, in bytes.
+/// Most memory that this process ever held, in bytes. Linux lets a program inherit the maximum of
+/// the one that started it in ru_maxrss, hence /proc there.
 std::uint64_t peak_resident() {
+#ifdef __APPLE__
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-#ifdef __APPLE__
   return static_cast<std::uint64_t>(usage.ru_maxrss);
 #else
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+  }
+  return 0;
 #endif
 }
 

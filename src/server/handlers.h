@@ -10,6 +10,9 @@ using Handled = asio::awaitable<void>;
 /// A chat or completion of any protocol.
 Handled generate(Context&, Connection&, const Route&);
 
+/// Prompt tokens of a body of the route's protocol, without running it: Anthropic's count_tokens.
+Handled count_tokens(Context&, Connection&, const Route&);
+
 Handled health(Context&, Connection&, const Route&);
 Handled about(Context&, Connection&, const Route&);
 Handled list_models(Context&, Connection&, const Route&);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "server/auth.h"
+#include "server/envelope.h"
 #include "server/errors.h"
 #include "server/handlers.h"
 #include "services/chat/openai_common.h"
@@ -20,6 +21,9 @@ constexpr std::string_view unmatched = "unmatched";
 const std::array all_routes{
     Route{"POST", "/v1/chat/completions", generate, Access::key, &services::openai_chat},
     Route{"POST", "/v1/completions", generate, Access::key, &services::openai_completions},
+    Route{"POST", "/v1/messages", generate, Access::key, &services::anthropic_messages},
+    Route{"POST", "/v1/messages/count_tokens", count_tokens, Access::key,
+          &services::anthropic_messages},
     Route{"GET", "/v1", about},
     Route{"GET", "/v1/models", list_models},
     Route{"GET", "/v1/models/*", show_model},
@@ -67,8 +71,11 @@ std::string methods_of(const std::vector<const Route*>& found) {
 }
 
 HttpReply not_found(const HttpRequest& request) {
-  Json body = services::openai_error(
-      {ErrorCode::not_found, fmt::format("not found: {} {}", request.method, request.path)});
+  auto reply = error_at(
+      request.path,
+      {ErrorCode::not_found, fmt::format("not found: {} {}", request.method, request.path), ""});
+  Json body = Json::parse(reply.body);
+  if (!body["error"].is_object()) return reply;
   body["error"]["routes"] = Json::array();
   for (const Route& route : all_routes) {
     body["error"]["routes"].push_back(fmt::format("{} {}", route.method, route.path));
@@ -78,9 +85,11 @@ HttpReply not_found(const HttpRequest& request) {
 
 HttpReply wrong_method(const HttpRequest& request, const std::vector<const Route*>& found) {
   const std::string allow = methods_of(found);
-  auto reply =
-      error_reply({ErrorCode::invalid_request, fmt::format("{} does not take {}; it takes {}",
-                                                           request.path, request.method, allow)});
+  auto reply = error_at(request.path,
+                        {ErrorCode::invalid_request,
+                         fmt::format("{} does not take {}; it takes {}", request.path,
+                                     request.method, allow),
+                         ""});
   reply.status = 405;
   reply.headers.emplace_back("Allow", allow);
   return reply;
@@ -94,7 +103,7 @@ struct Choice {
 
 Choice choose(const Context& context, HttpRequest& request) {
   if (auto host = check_host(request, context.options.host); !host) {
-    return {nullptr, error_reply(host.error())};
+    return {nullptr, error_at(request.path, host.error())};
   }
   const auto found = find_routes(request.path);
   if (found.empty()) return {nullptr, not_found(request)};
@@ -107,7 +116,7 @@ Choice choose(const Context& context, HttpRequest& request) {
   if (route == found.end()) return {nullptr, wrong_method(request, found)};
   if ((*route)->access == Access::key) {
     if (auto key = check_key(request, context.options.api_key); !key) {
-      return {nullptr, error_reply(key.error())};
+      return {nullptr, error_at(request.path, key.error())};
     }
   }
   return {*route, {}};
@@ -133,7 +142,9 @@ std::optional<HttpReply> refusal(const Context& context, HttpRequest head) {
 asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   const auto start = std::chrono::steady_clock::now();
   Choice choice = choose(context, connection.request());
-  connection.common_headers() = cors_headers(connection.request(), context.options.allowed_origins);
+  Headers& common = connection.common_headers();
+  common = cors_headers(connection.request(), context.options.allowed_origins);
+  for (auto& header : request_id_headers(connection.request().path)) common.push_back(header);
   if (choice.route) {
     co_await choice.route->handle(context, connection, *choice.route);
   } else {

@@ -80,7 +80,7 @@ Headers stream_headers() { return {{"Cache-Control", "no-cache"}, {"X-Accel-Buff
 asio::awaitable<void> stream_answer(Context& context, Connection& connection, Running running) {
   Pump pump(context, running);
   wake_on_events(connection, running.answer);
-  co_await connection.open_stream(200, "text/event-stream", stream_headers());
+  co_await connection.open_stream(200, running.stream_type, stream_headers());
   std::string out = running.encoder.begin(running.answer.echoes());
   while (!connection.gone()) {
     out += pump.take();
@@ -89,6 +89,7 @@ asio::awaitable<void> stream_answer(Context& context, Connection& connection, Ru
     const auto error = cut ? std::optional(stopped) : pump.error();
     const bool done = error || running.answer.finished();
     if (error) out += running.encoder.error_frame(*error);
+    if (done && !error && running.completed) running.completed();
     if (done && !error) out += running.encoder.end(running.answer.usage());
     co_await connection.write(out);
     out.clear();
@@ -119,6 +120,7 @@ asio::awaitable<void> send_answer(Context& context, Connection& connection, Runn
       co_return;
     }
     if (running.answer.finished()) {
+      if (running.completed) running.completed();
       const Json body = running.encoder.body(running.answer.usage());
       HttpReply reply = json_reply(200, body);
       co_await connection.reply(std::move(reply));

@@ -3,6 +3,8 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
+#include <string_view>
 
 #include "server/connection.h"
 #include "server/context.h"
@@ -15,6 +17,8 @@ struct Running {
   services::Encoder& encoder;
   Json (*error)(const Error&);
   std::chrono::steady_clock::time_point arrived;
+  std::string_view stream_type = "text/event-stream";
+  std::function<void()> completed = {};  // the last event is encoded, none failed, nothing is sent
 };
 
 /// Sends frames as events come; a ping while there are none. A client that leaves, or takes nothing

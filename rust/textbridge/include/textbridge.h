@@ -1,4 +1,4 @@
-/* Hugging Face tokenizers and minijinja for C and C++. Every function is thread-safe; nothing here
+/* Hugging Face tokenizers, minijinja and llguidance for C and C++. Every function is thread-safe; nothing here
  * unwinds or aborts: a panic of the libraries becomes an error like any other. */
 #ifndef TEXTBRIDGE_H
 #define TEXTBRIDGE_H
@@ -71,6 +71,35 @@ tb_status tb_template_render(const tb_template* compiled, const uint8_t* context
 
 /* Whether the template reads the variable `name`. */
 bool tb_template_reads(const tb_template* compiled, const uint8_t* name, size_t size);
+
+/* Constrained decoding (llguidance). A vocabulary is shared by threads; a matcher belongs to one
+ * thread at a time. */
+typedef struct tb_vocabulary tb_vocabulary;
+typedef struct tb_matcher tb_matcher;
+
+/* `pieces` is the bytes of every token back to back, `ends[i]` the end of token i in it. A control
+ * token begins with the byte 0xFF, which no text matches. `end_ids` (at least one) end a turn. */
+tb_status tb_vocabulary_new(const uint8_t* pieces, const uint32_t* ends, size_t count,
+                            const uint32_t* end_ids, size_t end_count, tb_vocabulary** out,
+                            tb_bytes* error);
+void tb_vocabulary_free(tb_vocabulary* vocabulary);
+
+/* Compiles a grammar: a JSON schema (with "x-guidance" for its options), llguidance's Lark, or a
+ * regular expression that the whole text must match. */
+typedef enum tb_grammar_kind { TB_JSON_SCHEMA = 0, TB_LARK = 1, TB_REGEX = 2 } tb_grammar_kind;
+tb_status tb_matcher_new(const tb_vocabulary* vocabulary, tb_grammar_kind kind,
+                         const uint8_t* grammar, size_t size, tb_matcher** out, tb_bytes* error);
+/* A matcher in the same state that shares nothing with the first. */
+tb_status tb_matcher_copy(const tb_matcher* matcher, tb_matcher** out, tb_bytes* error);
+void tb_matcher_free(tb_matcher* matcher);
+
+/* Bit i of `words` is set when token i may come next; the ends among them where the text may end.
+ * A state from which nothing may come is TB_FAILED. */
+tb_status tb_matcher_mask(tb_matcher* matcher, uint32_t* words, size_t count, tb_bytes* error);
+tb_status tb_matcher_accept(tb_matcher* matcher, uint32_t token, tb_bytes* error);
+/* Whether the text so far is a whole sentence; whether nothing but an end may follow it. */
+tb_status tb_matcher_may_end(tb_matcher* matcher, bool* out, tb_bytes* error);
+bool tb_matcher_complete(const tb_matcher* matcher);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,8 @@
 //! The C interface of `include/textbridge.h`: pointers in, owned memory out, no panic across.
 
 mod clock;
+mod grammar;
+mod grammar_api;
 mod jinja;
 mod memory;
 mod python;

@@ -76,6 +76,16 @@ pub unsafe fn slice<'a, T>(data: *const T, size: usize) -> &'a [T] {
 }
 
 /// # Safety
+/// `data` points at `size` writable values, or `size` is 0.
+pub unsafe fn slice_mut<'a, T>(data: *mut T, size: usize) -> &'a mut [T] {
+    if size == 0 {
+        &mut []
+    } else {
+        std::slice::from_raw_parts_mut(data, size)
+    }
+}
+
+/// # Safety
 /// `data` points at `size` bytes, or `size` is 0.
 pub unsafe fn text<'a>(data: *const u8, size: usize) -> Result<&'a str, Failure> {
     std::str::from_utf8(slice(data, size)).map_err(|e| Failure {

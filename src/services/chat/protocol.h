@@ -21,6 +21,7 @@ struct ReplyInfo {
   std::string fingerprint;                     // "fp_" and 8 hex digits
   std::int64_t created = 0;                    // Unix seconds
   const text::Tokenizer* tokenizer = nullptr;  // outlives the encoder
+  int prompt_tokens = 0;                       // of all prompts; some wires open with it
 };
 
 /// One answer in the making. Streamed, its frames are sent as they come; otherwise body() is sent
@@ -47,9 +48,11 @@ struct Protocol {
   Result<Request> (*parse)(const Json& body, std::string_view model);
   std::unique_ptr<Encoder> (*encoder)(const Request& request, ReplyInfo info);
   Json (*error)(const Error& error);
+  std::string_view stream_type = "text/event-stream";
 };
 
 extern const Protocol openai_chat;
 extern const Protocol openai_completions;
+extern const Protocol anthropic_messages;
 
 }  // namespace hearth::services
