@@ -36,6 +36,16 @@ def free_port():
         return s.getsockname()[1]
 
 
+def until(met, seconds, what):
+    """Asks `met` again and again until it says something true, which is returned."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := met():
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
 class Server:
     """A running `hearth serve`."""
 
