@@ -6,6 +6,8 @@ std::string_view to_string(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_request:
       return "invalid_request";
+    case ErrorCode::invalid_schema:
+      return "invalid_schema";
     case ErrorCode::context_overflow:
       return "context_overflow";
     case ErrorCode::unauthorized:

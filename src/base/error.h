@@ -9,6 +9,7 @@ namespace hearth {
 
 enum class ErrorCode {
   invalid_request,   // a value, type or combination the caller sent; HTTP 400
+  invalid_schema,    // a JSON schema or grammar that cannot be held; HTTP 400
   context_overflow,  // the prompt does not fit the model's context; HTTP 400
   unauthorized,      // HTTP 401
   forbidden,         // HTTP 403

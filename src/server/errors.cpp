@@ -8,6 +8,7 @@ namespace hearth::server {
 int status_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_request:
+    case ErrorCode::invalid_schema:
     case ErrorCode::context_overflow:
     case ErrorCode::usage:
       return 400;

@@ -17,6 +17,7 @@ struct OpenAiError {
 
 constexpr OpenAiError openai_errors[] = {
     {ErrorCode::invalid_request, "invalid_request_error", nullptr},
+    {ErrorCode::invalid_schema, "invalid_request_error", "invalid_json_schema"},
     {ErrorCode::context_overflow, "invalid_request_error", "context_length_exceeded"},
     {ErrorCode::unauthorized, "authentication_error", "invalid_api_key"},
     {ErrorCode::forbidden, "permission_error", nullptr},
