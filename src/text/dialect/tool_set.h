@@ -23,9 +23,6 @@ class ToolSet {
   /// or null; else JSON if it is that; else text.
   Json value(std::string_view tool, std::string_view parameter, std::string_view text) const;
 
-  /// The tool takes a parameter of this name; true also where its schema names none.
-  bool takes(std::string_view tool, std::string_view parameter) const;
-
  private:
   struct Tool {
     std::string name;
