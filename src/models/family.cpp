@@ -13,19 +13,10 @@ std::vector<Family>& families() {
 }  // namespace
 
 std::string_view to_string(ToolDialect dialect) {
-  switch (dialect) {
-    case ToolDialect::none:
-      return "none";
-    case ToolDialect::hermes:
-      return "hermes";
-    case ToolDialect::llama3:
-      return "llama3";
-    case ToolDialect::mistral:
-      return "mistral";
-    case ToolDialect::gemma:
-      return "gemma";
-  }
-  return "none";
+  static constexpr std::string_view names[] = {"none",  "hermes",  "qwen_xml", "llama3", "mistral",
+                                               "gemma", "minicpm", "minimax",  "glm",    "deepseek",
+                                               "kimi",  "harmony", "lfm",      "granite"};
+  return names[std::size_t(dialect)];
 }
 
 Registered::Registered(Family family) { families().push_back(std::move(family)); }

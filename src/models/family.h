@@ -13,8 +13,25 @@
 
 namespace hearth::models {
 
-/// How a family writes a tool call; the parsers are in text/.
-enum class ToolDialect { none, hermes, llama3, mistral, gemma };
+/// How a family writes a tool call where its chat template does not show it; named as the dialects
+/// of text/dialect/, which read them.
+enum class ToolDialect {
+  none,
+  hermes,
+  qwen_xml,
+  llama3,
+  mistral,
+  gemma,
+  minicpm,
+  minimax,
+  glm,
+  deepseek,
+  kimi,
+  harmony,
+  lfm,
+  granite,
+};
+/// The dialect's name: "hermes", ...
 std::string_view to_string(ToolDialect dialect);
 
 struct Family {
