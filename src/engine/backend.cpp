@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
 #include "tensor/kernels/kernels.h"
@@ -25,6 +26,9 @@ Backend backend() {
   }
   if (const auto it = about.find("memory_size"); it != about.end()) {
     if (const auto* bytes = std::get_if<std::size_t>(&it->second)) found.memory_bytes = *bytes;
+  }
+  if (found.memory_bytes == 0) {  // MLX does not say it of a CPU
+    found.memory_bytes = std::size_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   }
   return found;
 }

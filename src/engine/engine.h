@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "engine/sampling.h"
+#include "engine/token_mask.h"
 #include "engine/token_stream.h"
 
 namespace hearth::engine {
@@ -35,6 +36,7 @@ struct GenerateRequest {
   Sampling sampling;
   std::optional<int> max_tokens;  // none: to a stop id or the end of the context
   std::set<TokenId> stop_ids;
+  std::shared_ptr<TokenMask> mask;  // this row's own; null: nothing is ruled out
 };
 
 /// What is known of a loaded model.

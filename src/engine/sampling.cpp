@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -52,16 +53,32 @@ void penalise(std::span<float> logits, const Sampling& s, std::span<const TokenI
   }
 }
 
-/// Index of the largest value, the lowest one among equals; -1 when none is a number.
-TokenId argmax(std::span<const float> x) {
+/// Calls `visit` with each index below `size` that the mask leaves, in order.
+template <class Visit>
+void each_allowed(std::size_t size, MaskWords mask, const Visit& visit) {
+  if (mask.empty()) {
+    for (std::size_t i = 0; i < size; ++i) visit(i);
+    return;
+  }
+  for (std::size_t word = 0; word < mask.size(); ++word) {
+    for (std::uint32_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+      const std::size_t i = word * 32 + std::countr_zero(bits);
+      if (i < size) visit(i);
+    }
+  }
+}
+
+/// Index of the largest value that the mask leaves, the lowest one among equals; -1 when none is a
+/// number.
+TokenId argmax(std::span<const float> x, MaskWords mask) {
   TokenId best = -1;
   float highest = minus_infinity;
-  for (std::size_t i = 0; i < x.size(); ++i) {
+  each_allowed(x.size(), mask, [&](std::size_t i) {
     if (x[i] > highest || (best < 0 && x[i] == highest)) {
       highest = x[i];
       best = static_cast<TokenId>(i);
     }
-  }
+  });
   return best;
 }
 
@@ -86,13 +103,19 @@ std::vector<TokenLogprob> likeliest(std::span<const float> logprobs, int k) {
 using Candidates = std::vector<TokenLogprob>;
 
 /// Every token that is not ruled out, in order of id.
-Candidates all_candidates(std::span<const float> logprobs) {
+Candidates all_candidates(std::span<const float> logprobs, MaskWords mask) {
   Candidates out;
-  out.reserve(logprobs.size());
-  for (std::size_t i = 0; i < logprobs.size(); ++i) {
+  if (mask.empty()) out.reserve(logprobs.size());
+  each_allowed(logprobs.size(), mask, [&](std::size_t i) {
     if (logprobs[i] > minus_infinity) out.push_back({TokenId(i), logprobs[i]});
-  }
+  });
   return out;
+}
+
+/// Takes the highest value off all, so that their exponentials are in range.
+void shift_below_zero(Candidates& candidates) {
+  const float highest = std::ranges::max_element(candidates, {}, &TokenLogprob::logprob)->logprob;
+  for (auto& c : candidates) c.logprob -= highest;
 }
 
 /// mlx-lm apply_top_p: keeps a token while the mass above it is below p of the whole; ties with the
@@ -199,8 +222,9 @@ TokenId draw(const Candidates& candidates, float temperature, double u) {
 }
 
 TokenId choose(std::span<const float> logprobs, const Sampling& s, std::uint64_t seed,
-               std::uint64_t step) {
-  Candidates candidates = all_candidates(logprobs);
+               std::uint64_t step, MaskWords mask) {
+  Candidates candidates = all_candidates(logprobs, mask);
+  if (!mask.empty()) shift_below_zero(candidates);
   if (s.top_p > 0 && s.top_p < 1) keep_top_p(candidates, s.top_p);
   if (s.min_p > 0) keep_min_p(candidates, s.min_p, s.min_tokens_to_keep);
   if (s.xtc_probability > 0) exclude_top_choices(candidates, s, float(uniform(seed, step, 0)));
@@ -260,25 +284,28 @@ void process_logits(std::span<float> logits, const Sampling& sampling,
 }
 
 Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& s, std::uint64_t seed,
-                        std::uint64_t step) {
-  Sampled out{.id = argmax(logprobs)};
+                        std::uint64_t step, MaskWords mask) {
+  Sampled out{.id = argmax(logprobs, mask)};
   if (out.id < 0 || !std::isfinite(logprobs[out.id])) return {.id = -1};
-  if (s.temperature != 0) out.id = choose(logprobs, s, seed, step);
+  if (s.temperature != 0) out.id = choose(logprobs, s, seed, step, mask);
   if (s.top_logprobs >= 0) out.logprob = logprobs[out.id];
   if (s.top_logprobs > 0) out.top = likeliest(logprobs, s.top_logprobs);
   return out;
 }
 
 Sampled sample_token(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
-                     std::uint64_t seed, std::uint64_t step) {
+                     std::uint64_t seed, std::uint64_t step, MaskWords mask) {
   process_logits(logits, s, history);
-  if (s.temperature == 0 && s.top_logprobs < 0) return sample_logprobs(logits, s, seed, step);
-  const TokenId likeliest = argmax(logits);
+  // What is left of a mask needs no normaliser of the whole vocabulary unless it is told.
+  if (s.top_logprobs < 0 && (s.temperature == 0 || !mask.empty())) {
+    return sample_logprobs(logits, s, seed, step, mask);
+  }
+  const TokenId likeliest = argmax(logits, {});
   if (likeliest < 0 || !std::isfinite(logits[likeliest])) return {.id = -1};
   const float normaliser = log_sum_exp(logits, logits[likeliest]);
   if (std::isnan(normaliser)) return {.id = -1};
   for (float& x : logits) x -= normaliser;
-  return sample_logprobs(logits, s, seed, step);
+  return sample_logprobs(logits, s, seed, step, mask);
 }
 
 }  // namespace hearth::engine

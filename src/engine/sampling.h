@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/token_mask.h"
 #include "text/tokenizer.h"
 
 namespace hearth::engine {
@@ -68,13 +69,15 @@ void process_logits(std::span<float> logits, const Sampling& sampling,
 ///
 /// @param logprobs  [V] float32, normalised over the vocabulary
 /// @param seed      the request's; @param step counts the tokens sampled for this request
+/// @param mask      what it leaves is drawn from; the log-probabilities told are those without it
 /// @return          id -1 when no entry is a number
 Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& sampling,
-                        std::uint64_t seed, std::uint64_t step);
+                        std::uint64_t seed, std::uint64_t step, MaskWords mask = {});
 
 /// process_logits, normalisation and sample_logprobs in float32: the fast tier's whole way from
 /// logits to a token. `logits` are changed.
 Sampled sample_token(std::span<float> logits, const Sampling& sampling,
-                     std::span<const TokenId> history, std::uint64_t seed, std::uint64_t step);
+                     std::span<const TokenId> history, std::uint64_t seed, std::uint64_t step,
+                     MaskWords mask = {});
 
 }  // namespace hearth::engine

@@ -94,14 +94,16 @@ void Scheduler::step() {
   const auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
                                               : plan_step(candidates, options_.step_tokens);
   std::vector<RowWork> work;
+  std::vector<MaskJob> masks;  // one for each row that is sampled
   for (const auto& [id, tokens] : plan) {
     auto& row = find(id);
     const std::span all(row.tokens);
     work.push_back({&row.cache, all.subspan(row.forwarded, tokens), row.samples_after(tokens)});
+    if (work.back().wants_logits) masks.push_back({row.request.mask.get()});
   }
   std::vector<tensor::Array> logits;
   try {
-    logits = runner_.run(work);
+    logits = forward(work, masks);
   } catch (const std::exception& e) {
     return fail_rows(plan, e.what());
   }
@@ -111,7 +113,9 @@ void Scheduler::step() {
     auto& row = find(plan[i].id);
     row.forwarded += plan[i].tokens;
     if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
-    if (work[i].wants_logits) sample_row(row, logits[next++]);
+    if (!work[i].wants_logits) continue;
+    sample_row(row, logits[next], masks[next]);
+    ++next;
   }
   std::size_t bytes = 0;
   for (const auto& row : rows_) {
@@ -120,33 +124,59 @@ void Scheduler::step() {
   counters_.kv_bytes = bytes;
 }
 
-Sampled Scheduler::sample(const Sequence& row, const tensor::Array& logits) const {
+std::vector<tensor::Array> Scheduler::forward(const std::vector<RowWork>& work,
+                                              std::vector<MaskJob>& masks) {
+  mask_worker_.start(masks);
+  try {
+    auto logits = runner_.run(work);
+    mask_worker_.finish();
+    return logits;
+  } catch (...) {
+    mask_worker_.finish();
+    throw;
+  }
+}
+
+Sampled Scheduler::sample(const Sequence& row, const tensor::Array& logits, MaskWords mask) const {
   auto widened = mx::contiguous(mx::astype(logits, mx::float32));
   mx::eval(widened);
   const std::span values(widened.data<float>(), widened.size());
   const auto& sampling = row.request.sampling;
   if (options_.tier == Tier::fast) {
-    return sample_token(values, sampling, row.tokens, row.seed, row.generated);
+    return sample_token(values, sampling, row.tokens, row.seed, row.generated, mask);
   }
   process_logits(values, sampling, row.tokens, rounding_to(logits.dtype()));
   const auto logprobs = l1_logprobs(mx::astype(widened, logits.dtype()));
   return sample_logprobs({logprobs.data<float>(), logprobs.size()}, sampling, row.seed,
-                         row.generated);
+                         row.generated, mask);
 }
 
-void Scheduler::sample_row(Sequence& row, const tensor::Array& logits) {
-  auto sampled = sample(row, logits);
+void Scheduler::sample_row(Sequence& row, const tensor::Array& logits, const MaskJob& mask) {
+  const auto broken = [&](std::string words) {
+    end(row,
+        {.reason = FinishReason::error, .error = Error{ErrorCode::internal, std::move(words), {}}});
+  };
+  if (!mask.words) return broken("the constraint failed: " + mask.words.error().message);
+  auto sampled = sample(row, logits, *mask.words);
   if (sampled.id < 0) {
-    return end(row,
-               {.reason = FinishReason::error,
-                .error = Error{ErrorCode::internal, "the model's logits are not numbers", {}}});
+    return broken(mask.words->empty() ? "the model's logits are not numbers"
+                                      : "the constraint leaves no token whose logit is a number");
   }
+  if (mask.mask && !row.request.stop_ids.contains(sampled.id)) {
+    if (auto taken = mask.mask->accept(sampled.id); !taken) {
+      return broken("the constraint failed: " + taken.error().message);
+    }
+  }
+  deliver(row, std::move(sampled));
+}
+
+void Scheduler::deliver(Sequence& row, Sampled sampled) {
   if (row.generated == 0) row.first_token = Sequence::Clock::now();
   ++row.generated;
   ++counters_.completion_tokens;
   const TokenId id = sampled.id;
   const auto finished = finish_after(row, id);
-  if (finished == FinishReason::stop) {
+  if (row.request.stop_ids.contains(id)) {
     return end(row, {.reason = FinishReason::stop, .stop_id = id});
   }
   row.tokens.push_back(id);

@@ -9,6 +9,7 @@
 
 #include "base/inbox.h"
 #include "engine/engine.h"
+#include "engine/mask_worker.h"
 #include "engine/runner.h"
 #include "engine/sequence.h"
 
@@ -40,8 +41,11 @@ class Scheduler {
   void drop_cancelled();
   void admit();
   void step();
-  Sampled sample(const Sequence& sequence, const tensor::Array& logits) const;
-  void sample_row(Sequence& sequence, const tensor::Array& logits);
+  /// The step's forward pass, its rows' masks beside it.
+  std::vector<tensor::Array> forward(const std::vector<RowWork>& work, std::vector<MaskJob>& masks);
+  Sampled sample(const Sequence& sequence, const tensor::Array& logits, MaskWords mask) const;
+  void sample_row(Sequence& sequence, const tensor::Array& logits, const MaskJob& mask);
+  void deliver(Sequence& sequence, Sampled sampled);
   void end(Sequence& sequence, Finish finish);
   void remove_ended();
   void fail_rows(const std::vector<Row>& rows, const std::string& what);
@@ -55,6 +59,7 @@ class Scheduler {
   const std::vector<tensor::CacheSpec> cache_specs_;
   const Runner runner_;
   Counters& counters_;
+  MaskWorker mask_worker_;
   std::uint64_t next_id_ = 1;
   std::deque<Job> waiting_;
   std::vector<std::unique_ptr<Sequence>> rows_;  // in arrival order; null once ended

@@ -4,6 +4,7 @@ namespace hearth::engine {
 
 std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id) {
   if (sequence.request.stop_ids.contains(id)) return FinishReason::stop;
+  if (sequence.request.mask && sequence.request.mask->complete()) return FinishReason::stop;
   if (sequence.generated >= sequence.token_limit) return FinishReason::length;
   return std::nullopt;
 }

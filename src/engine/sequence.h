@@ -34,7 +34,7 @@ struct Sequence {
 };
 
 /// What ends a sequence after it sampled `id`; none: it goes on.
-/// A stop id ends it undelivered; the limit ends it with `id` delivered.
+/// A stop id ends it undelivered; a complete mask and the limit end it with `id` delivered.
 std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id);
 
 /// Figures for Finish, as of now.
