@@ -81,8 +81,8 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
     co_await connection.reply(protocol_error(connection, protocol, model.error()));
     co_return;
   }
-  Preparation work{std::move(connection.request().body), protocol, *model,
-                   context.options.defaults, reply_info(context, **model), extras};
+  Preparation work{std::move(connection.request().body), protocol, *model, context.options.defaults,
+                   reply_info(context, **model),         extras};
   connection.watch();
   auto prepared = co_await context.prepare(std::move(work));
   if (!prepared) {

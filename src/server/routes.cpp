@@ -85,11 +85,10 @@ HttpReply not_found(const HttpRequest& request) {
 
 HttpReply wrong_method(const HttpRequest& request, const std::vector<const Route*>& found) {
   const std::string allow = methods_of(found);
-  auto reply = error_at(request.path,
-                        {ErrorCode::invalid_request,
-                         fmt::format("{} does not take {}; it takes {}", request.path,
-                                     request.method, allow),
-                         ""});
+  auto reply = error_at(
+      request.path,
+      {ErrorCode::invalid_request,
+       fmt::format("{} does not take {}; it takes {}", request.path, request.method, allow), ""});
   reply.status = 405;
   reply.headers.emplace_back("Allow", allow);
   return reply;

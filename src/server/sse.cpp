@@ -88,7 +88,7 @@ asio::awaitable<void> stream_answer(Context& context, Connection& connection, Ru
     if (cut) ++context.cut;
     const auto error = cut ? std::optional(stopped) : pump.error();
     const bool done = error || running.answer.finished();
-    if (error) out += running.encoder.error_frame(*error);
+    if (error) out += running.encoder.failure(*error, running.answer.usage());
     if (done && !error && running.completed) running.completed();
     if (done && !error) out += running.encoder.end(running.answer.usage());
     co_await connection.write(out);

@@ -36,6 +36,8 @@ class Encoder {
   virtual std::string end(const Usage& usage) = 0;
   /// In place of end(), when something failed after the stream began.
   virtual std::string error_frame(const Error& error) const = 0;
+  /// As error_frame; for wires that tell the tokens used until then.
+  virtual std::string failure(const Error& error, const Usage&) const { return error_frame(error); }
   /// Says that the server is still there.
   virtual std::string ping() const = 0;
   /// The whole answer of a request that is not streamed.
@@ -54,5 +56,6 @@ struct Protocol {
 extern const Protocol openai_chat;
 extern const Protocol openai_completions;
 extern const Protocol anthropic_messages;
+extern const Protocol openai_responses;
 
 }  // namespace hearth::services

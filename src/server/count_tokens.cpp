@@ -1,0 +1,21 @@
+// POST /v1/messages/count_tokens: never queues behind generation, since it never meets the engine.
+#include "server/generate.h"
+#include "server/handlers.h"
+#include "services/chat/generation.h"
+
+namespace hearth::server {
+
+Handled count_tokens(Context& context, Connection& connection, const Route& route) {
+  const services::Protocol& protocol = *route.protocol;
+  auto count = [&protocol, defaults = context.options.defaults](
+                   const Json& body, const ModelPtr& model) -> Result<Json> {
+    auto request = protocol.parse(body, model->id);
+    if (!request) return fail(request.error());
+    const auto ids = services::prompt_ids(*model, *request, defaults);
+    if (!ids) return fail(ids.error());
+    return Json{{"input_tokens", ids->size()}};
+  };
+  co_await answer_about(context, connection, protocol, std::move(count));
+}
+
+}  // namespace hearth::server
