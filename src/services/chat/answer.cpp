@@ -27,7 +27,7 @@ Result<std::unique_ptr<Answer>> Answer::start(std::shared_ptr<LoadedModel> model
     for (int i = 0; i < request.n; ++i) {
       if (request.echo) answer->echoes_.push_back(echo_of(*model, input, *ids));
       const int choice = int(answer->generations_.size());
-      auto generation = Generation::submit(model, *ids, request, defaults, choice);
+      auto generation = Generation::submit(model, *ids, input, request, defaults, choice);
       if (!generation) return fail(generation.error());
       answer->generations_.push_back(std::move(*generation));
     }
@@ -46,6 +46,7 @@ std::vector<ChoiceEvent> Answer::poll() {
     for (Event& event : generations_[choice]->poll()) {
       if (const auto* end = std::get_if<Finished>(&event)) {
         usage_.completion_tokens += end->usage.completion_tokens;
+        usage_.reasoning_tokens += end->usage.reasoning_tokens;
         usage_.prefill_seconds = std::max(usage_.prefill_seconds, end->usage.prefill_seconds);
         usage_.decode_seconds = std::max(usage_.decode_seconds, end->usage.decode_seconds);
         if (choice == 0) usage_.cached_tokens = end->usage.cached_tokens;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/chat/output_format.h"
 #include "services/chat/pipeline.h"
 #include "services/chat/prompt.h"
 #include "services/chat/sampling_values.h"
@@ -40,22 +41,24 @@ Generation::~Generation() {
 
 Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedModel> model,
                                                        std::vector<text::TokenId> prompt,
-                                                       const Request& request,
+                                                       const Input& input, const Request& request,
                                                        const ServerDefaults& defaults, int choice) {
   engine::GenerateRequest job;
   job.prompt = std::move(prompt);
   job.max_tokens = request.sampling.max_tokens ? request.sampling.max_tokens : defaults.max_tokens;
   job.stop_ids = model->tokenizer->stop_ids();
-  job.sampling = sampling_values(request.sampling, defaults, model->defaults,
-                                 thinks(*model, request.input, defaults));
+  job.sampling =
+      sampling_values(request.sampling, defaults, model->defaults, thinks(*model, input, defaults));
   job.sampling.top_logprobs = request.top_logprobs;
   if (job.sampling.seed) *job.sampling.seed += std::uint64_t(choice);
   if (job.sampling.xtc_probability > 0) job.sampling.xtc_exempt = xtc_exempt(*model->tokenizer);
   const int prompt_tokens = int(job.prompt.size());
+  auto format = output_format(*model, request, input, job.prompt);
 
   auto stream = model->submit(std::move(job));
   if (!stream) return fail(stream.error());
-  OutputPipeline pipeline(model->tokenizer, request.stop, request.top_logprobs >= 0);
+  OutputPipeline pipeline(model->tokenizer, request.stop, request.top_logprobs >= 0,
+                          std::move(format));
   return std::unique_ptr<Generation>(new Generation(std::make_unique<Impl>(
       Impl{std::move(model), std::move(*stream), std::move(pipeline), prompt_tokens})));
 }
@@ -65,7 +68,7 @@ Result<std::unique_ptr<Generation>> Generation::start(std::shared_ptr<LoadedMode
                                                       const ServerDefaults& defaults) {
   auto ids = prompt_ids(*model, request, defaults);
   if (!ids) return fail(ids.error());
-  return submit(std::move(model), std::move(*ids), request, defaults, 0);
+  return submit(std::move(model), std::move(*ids), request.input, request, defaults, 0);
 }
 
 std::vector<Event> Generation::poll() {

@@ -1,6 +1,6 @@
 // One answer while it runs: tokens from the engine to text events, on the request's own thread.
-// The pipeline is detokenise, then stop strings, with one hold-back: no part of a stop string and
-// no half character ever leaves it.
+// The pipeline is detokenise, reasoning, tool calls, stop strings, with one hold-back: no part of a
+// stop string or of markup and no half character ever leaves it.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,12 @@ class Generation {
                                                    const Request& request,
                                                    const ServerDefaults& defaults = {});
 
-  /// Submits a prompt that is ready. @param choice  added to the request's seed, if it has one
+  /// Submits a prompt that is ready.
+  /// @param prompt  token ids of `input`, one of the request's
+  /// @param choice  added to the request's seed, if it has one
   static Result<std::unique_ptr<Generation>> submit(std::shared_ptr<LoadedModel> model,
                                                     std::vector<text::TokenId> prompt,
-                                                    const Request& request,
+                                                    const Input& input, const Request& request,
                                                     const ServerDefaults& defaults, int choice);
   ~Generation();  // cancels if it still runs
 

@@ -20,6 +20,8 @@ struct Harmony {
   static constexpr std::string_view start = "<|start|>", channel = "<|channel|>",
                                     message = "<|message|>", end = "<|end|>", call = "<|call|>",
                                     result = "<|return|>", constrain = "<|constrain|>";
+  static constexpr std::string_view markers[] = {start, channel, message,  end,
+                                                 call,  result,  constrain};
 };
 
 const std::vector<Reasoning>& all_reasoning();
