@@ -93,6 +93,7 @@ function(hearth_library name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${self} GTest::gmock GTest::gtest_main)
+    target_compile_options(${name}_test PRIVATE -O1)  # a third less to compile
     hearth_precompile(${name}_test "${arg_LINK};${arg_DEPENDS}")
     add_test(NAME ${name}_test COMMAND ${name}_test)
     set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600)

@@ -11,9 +11,6 @@ std::uint64_t main_memory() {
          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t model_memory() {
-  const auto device = engine::backend().memory_bytes;
-  return device > 0 ? device : main_memory();
-}
+std::uint64_t model_memory() { return engine::backend().memory_bytes; }
 
 }  // namespace hearth::cli

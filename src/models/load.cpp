@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/file.h"
 #include "models/config.h"
 
 namespace hearth::models {
@@ -58,9 +59,27 @@ Result<void> check_leftovers(const tensor::Weights& weights, const Family& famil
                           fmt::join(left, ", "), total > 20 ? ", ..." : ""));
 }
 
+Result<const Family*> family_of(const Json& config, const std::string& where) {
+  const auto type = config.find("model_type");
+  if (type == config.end() || !type->is_string()) {
+    return fail(ErrorCode::corrupt_file, where + ": config.json has no \"model_type\"");
+  }
+  const Family* family = find_family(type->get<std::string>());
+  if (!family) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("{}: model_type \"{}\" is not supported; known: {}", where,
+                            type->get<std::string>(), fmt::join(known_model_types(), ", ")));
+  }
+  return family;
+}
+
 }  // namespace
 
 Result<Loaded> load(const std::filesystem::path& path, tensor::Execution execution) {
+  // Before the weights: that a model is of no known kind matters more than that a part is missing.
+  if (const auto config = read_json_file(path / "config.json"); config && config->is_object()) {
+    if (auto known = family_of(*config, path.string()); !known) return fail(known.error());
+  }
   auto checkpoint = tensor::load_checkpoint(path);
   if (!checkpoint) return fail(checkpoint.error());
   return load(std::move(*checkpoint), path.string(), execution);
@@ -69,17 +88,9 @@ Result<Loaded> load(const std::filesystem::path& path, tensor::Execution executi
 Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
                     tensor::Execution execution) {
   Json& config = checkpoint.config;
-  const auto type = config.find("model_type");
-  if (type == config.end() || !type->is_string()) {
-    return fail(ErrorCode::corrupt_file, where + ": config.json has no \"model_type\"");
-  }
-  const std::string model_type = *type;
-  const Family* family = find_family(model_type);
-  if (!family) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("{}: model_type \"{}\" is not supported; known: {}", where, model_type,
-                            fmt::join(known_model_types(), ", ")));
-  }
+  const auto known = family_of(config, where);
+  if (!known) return fail(known.error());
+  const Family* family = *known;
   for (const char* key : {"quantization", "quantization_config"}) {
     const auto settings = config.find(key);
     if (settings == config.end() || !settings->is_object()) continue;
@@ -89,7 +100,7 @@ Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
           fmt::format("{}: quantization mode \"{}\" is not supported, only affine", where, mode));
     }
   }
-  Loaded loaded{.model_type = model_type,
+  Loaded loaded{.model_type = config["model_type"],
                 .tool_calls = family->tool_calls,
                 .bytes = checkpoint.bytes,
                 .parameters = count_parameters(checkpoint.tensors),

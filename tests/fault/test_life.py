@@ -16,7 +16,7 @@ def test_health_answers_within_a_fifth_of_a_second_and_the_model_within_one():
             assert server.http.get("/v1/models").status_code == 200
             best_ready = min(best_ready, time.monotonic() - server.started)
     assert best_health < 0.2
-    assert best_ready < 1.5
+    assert best_ready < 1.0
 
 
 def test_sigterm_lets_a_stream_end_and_exits_0(tiny):

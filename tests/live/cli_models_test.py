@@ -99,6 +99,8 @@ def test_an_unknown_model_type_lists_the_known_ones(hearth, model, model_copy):
     config = json.loads((pathlib.Path(model) / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "martian"}))
     failed(hearth("generate", "--model", folder, "x"), "martian", "llama", "qwen3")
+    (folder / "model.safetensors").unlink()
+    failed(hearth("generate", "--model", folder, "x"), "martian", "llama", "qwen3")
 
 
 def test_missing_weights_are_named(hearth, model_copy):
