@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "text/chat_template.h"
+#include "text/grammar.h"
 #include "text/tokenizer.h"
 
 namespace hearth::services {
@@ -30,6 +31,8 @@ struct LoadedModel {
   GenerationDefaults defaults;
   std::unique_ptr<engine::Engine> engine;  // null where `submit` is scripted
   engine::ModelInfo info;                  // the engine's
+  /// Made when a request first asks for a constraint.
+  std::shared_ptr<text::LazyGrammars> grammars = std::make_shared<text::LazyGrammars>();
 
   /// Engine::submit. A function, so that tests and replays can answer with scripted tokens.
   std::function<Result<std::shared_ptr<engine::TokenStream>>(engine::GenerateRequest)> submit;

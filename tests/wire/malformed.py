@@ -43,7 +43,7 @@ WRONG = {
     "frequency_penalty": ["x", {}],
     "logit_bias": [[], "x", {"x": 1}, {"5": "x"}, {"1.5": 1}, {"5": None}],
     "stream_options": [5, "x", []],
-    "response_format": ["json", {"type": "json_object"}, {"type": "json_schema", "json_schema": {}}, {}],
+    "response_format": ["json", {"type": "xml"}, {"type": 5}, {}],
 }
 for field, values in WRONG.items():
     for value in values:
@@ -79,8 +79,16 @@ for value in ("required", "maybe", {"type": "function", "function": {"name": "f"
     row(f"tool_choice {json.dumps(value)[:20]}", chat(tool_choice=value), param="tool_choice")
 row("audio out", chat(modalities=["text", "audio"]), param="modalities")
 row("adapter", chat(adapter="mine"), param="adapter")
-for field in ("guided_grammar", "guided_regex", "guided_choice", "structured_outputs"):
-    row(field, chat(**{field: "x"}), param=field)
+for field, values in {"guided_grammar": ["", 5, "x", "root ::= missing", "start: %"],
+                      "guided_regex": ["", [], "[", "(?<=a)b"],
+                      "guided_choice": ["x", [], [5], [""]],
+                      "structured_outputs": ["x", 5, []]}.items():
+    for value in values:
+        row(f"{field} {value}", chat(**{field: value}), param=field)
+row("no schema", chat(response_format={"type": "json_schema"}), param="response_format.json_schema")
+for value in (None, 5, "x", []):
+    row(f"schema {value}", chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": value}}),
+        param="response_format.json_schema.schema")
 row("service tier", chat(service_tier=5), param="service_tier")
 row("continue flag", chat(continue_final_message="x"), param="continue_final_message")
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/chat/constraint.h"
 #include "services/chat/output_format.h"
 #include "services/chat/pipeline.h"
 #include "services/chat/prompt.h"
@@ -54,6 +55,9 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
   if (job.sampling.xtc_probability > 0) job.sampling.xtc_exempt = xtc_exempt(*model->tokenizer);
   const int prompt_tokens = int(job.prompt.size());
   auto format = output_format(*model, request, input, job.prompt);
+  auto mask = answer_mask(*model, request, input, format, defaults);
+  if (!mask) return fail(mask.error());
+  job.mask = std::move(*mask);
 
   auto stream = model->submit(std::move(job));
   if (!stream) return fail(stream.error());

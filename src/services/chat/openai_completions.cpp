@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "services/chat/constraint_fields.h"
 #include "services/chat/fields.h"
 #include "services/chat/openai_encoder.h"
 #include "services/chat/options.h"
@@ -115,6 +116,9 @@ Result<Request> parse(const Json& body, std::string_view) {
   if (auto read = read_delivery(body, request); !read) return fail(read.error());
   if (auto read = read_completion_logprobs(body, request); !read) return fail(read.error());
   if (auto read = read_extras(body, request); !read) return fail(read.error());
+  auto constraint = read_constraint(body);
+  if (!constraint) return fail(constraint.error());
+  request.constraint = std::move(*constraint);
   if (auto taken = refuse_unsupported(body); !taken) return fail(taken.error());
   if (request.choices() > most_choices) {
     return fail(ErrorCode::invalid_request,

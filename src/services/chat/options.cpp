@@ -146,25 +146,6 @@ Result<int> read_logprobs(const Json& body) {
 }
 
 Result<void> refuse_unsupported(const Json& body) {
-  for (const char* name :
-       {"structured_outputs", "guided_grammar", "guided_regex", "guided_choice", "guided_json"}) {
-    if (field(body, name)) {
-      return fail(ErrorCode::invalid_request,
-                  fmt::format("`{}`: constrained output is not supported yet", name), name);
-    }
-  }
-  if (const Json* format = field(body, "response_format")) {
-    const auto type = format->is_object() ? field(*format, "type") : nullptr;
-    if (!type || !type->is_string()) {
-      return fail(wrong_value("response_format", *format, "an object such as {\"type\":\"text\"}"));
-    }
-    if (*type != "text") {
-      return fail(ErrorCode::invalid_request,
-                  fmt::format("`response_format` of type {} is not supported yet; only \"text\" is",
-                              type->dump()),
-                  "response_format");
-    }
-  }
   if (const Json* modalities = field(body, "modalities");
       modalities && *modalities != Json{"text"}) {
     return fail(

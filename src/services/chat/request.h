@@ -47,6 +47,7 @@ struct Constraint {
   std::vector<std::string> choices;  // choice
   bool strict = false;               // what cannot be held is a 400 instead of a warning
   bool any_whitespace = true;        // false: compact separators
+  std::string param;                 // where it stands in the body, for errors
 };
 
 struct Request {
