@@ -65,7 +65,7 @@ Json openai_usage(const Usage& usage) {
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-          {"completion_tokens_details", {{"reasoning_tokens", 0}}},
+          {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}},
           {"lane", "batched"}};
 }
 

@@ -26,13 +26,13 @@ std::string OpenAiEncoder::begin(const std::vector<std::string>& echoes) {
 
 std::string OpenAiEncoder::frames(const ChoiceEvent& event) {
   Choice& choice = choices_[event.choice];
-  if (const auto* delta = std::get_if<TextDelta>(&event.event)) {
-    if (stream_) return sse_data(chunk(event.choice, more(choice, *delta)));
-    choice.text += delta->text;
-    choice.tokens.insert(choice.tokens.end(), delta->tokens.begin(), delta->tokens.end());
+  const auto* end = std::get_if<Finished>(&event.event);
+  if (!end) {
+    if (stream_) return delta_frames(event.choice, event.event);
+    gather(choice, event.event);
     return {};
   }
-  choice.finish_reason = openai_finish_reason(std::get<Finished>(event.event).reason);
+  choice.finish_reason = finish_reason(*end);
   if (!stream_) return {};
   Json closed = closing();
   closed["finish_reason"] = choice.finish_reason;
@@ -40,6 +40,36 @@ std::string OpenAiEncoder::frames(const ChoiceEvent& event) {
   if (++finished_ < int(choices_.size())) return sse_data(last);
   last_ = std::move(last);
   return {};
+}
+
+std::string OpenAiEncoder::delta_frames(int index, const Event& event) {
+  if (const auto* text = std::get_if<TextDelta>(&event)) {
+    return sse_data(chunk(index, more(choices_[index], *text)));
+  }
+  if (const auto* delta = std::get_if<ReasoningDelta>(&event)) {
+    Json choice = reasoning(*delta);
+    return choice.is_null() ? std::string() : sse_data(chunk(index, std::move(choice)));
+  }
+  std::string out;
+  for (Json& choice : call(std::get<ToolCall>(event))) out += sse_data(chunk(index, choice));
+  return out;
+}
+
+/// Adds an event to the answer that is sent whole.
+void OpenAiEncoder::gather(Choice& choice, const Event& event) {
+  const auto add = [&](std::string& text, const auto& delta) {
+    text += delta.text;
+    choice.tokens.insert(choice.tokens.end(), delta.tokens.begin(), delta.tokens.end());
+  };
+  if (const auto* text = std::get_if<TextDelta>(&event)) {
+    add(choice.text, *text);
+  } else if (const auto* reasoning = std::get_if<ReasoningDelta>(&event)) {
+    add(choice.reasoning, *reasoning);
+  } else {
+    const auto& call = std::get<ToolCall>(event);
+    choice.calls.push_back(call);
+    choice.tokens.insert(choice.tokens.end(), call.tokens.begin(), call.tokens.end());
+  }
 }
 
 std::string OpenAiEncoder::end(const Usage& usage) {

@@ -30,7 +30,8 @@ class OpenAiEncoder : public Encoder {
 
  protected:
   struct Choice {
-    std::string text;
+    std::string text, reasoning;
+    std::vector<ToolCall> calls;
     std::vector<TokenInfo> tokens;
     std::size_t tokens_text = 0;  // bytes of text that the tokens told so far stand for
     std::string finish_reason;
@@ -40,6 +41,13 @@ class OpenAiEncoder : public Encoder {
   virtual Json opening(const Choice& choice) const = 0;
   /// A chunk choice with more text and its tokens.
   virtual Json more(Choice& choice, const TextDelta& delta) const = 0;
+  /// A chunk choice with more reasoning; null where the wire has none.
+  virtual Json reasoning(const ReasoningDelta&) const { return nullptr; }
+  /// The chunk choices of a call.
+  virtual std::vector<Json> call(const ToolCall&) const { return {}; }
+  virtual std::string_view finish_reason(const Finished& end) const {
+    return openai_finish_reason(end.reason);
+  }
   /// The chunk choice that only says how it ended (finish_reason is set by the caller).
   virtual Json closing() const = 0;
   /// The choice of an answer that is not streamed.
@@ -51,6 +59,8 @@ class OpenAiEncoder : public Encoder {
  private:
   Json head(std::string_view object) const;
   Json chunk(int index, Json choice) const;
+  static void gather(Choice& choice, const Event& event);
+  std::string delta_frames(int index, const Event& event);
 
   const bool stream_, logprobs_;
   const std::optional<bool> include_usage_;

@@ -113,7 +113,7 @@ TEST(Options, wrong_values_name_field_value_and_range) {
        "none, minimal, low, medium, high, xhigh"},
       {R"("response_format":"json")", "response_format", "object"},
       {R"("tools":{})", "tools", "an array"},
-      {R"("tool_choice":"required")", "tool_choice", "cannot be forced"},
+      {R"("tool_choice":"required")", "tool_choice", "has no tools"},
       {R"("modalities":["text","audio"])", "modalities", "text"},
       {R"("adapter":"mine")", "adapter", "no adapter"},
       {R"("chat_template_kwargs":[])", "chat_template_kwargs", "an object"},

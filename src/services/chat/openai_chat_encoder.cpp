@@ -1,0 +1,100 @@
+#include "services/chat/openai_chat_encoder.h"
+
+#include "services/chat/openai_encoder.h"
+
+namespace hearth::services {
+namespace {
+
+class ChatEncoder : public OpenAiEncoder {
+ public:
+  ChatEncoder(const Request& request, ReplyInfo info)
+      : OpenAiEncoder(request, std::move(info),
+                      {"chatcmpl-", "chat.completion", "chat.completion.chunk"}),
+        function_call_(request.reply_fields.is_object() &&
+                       request.reply_fields.contains("function_call")) {}
+
+ private:
+  Json opening(const Choice&) const override {
+    return step({{"role", "assistant"}, {"content", ""}}, nullptr);
+  }
+
+  Json more(Choice&, const TextDelta& delta) const override {
+    return step({{"content", delta.text}}, logprobs(delta.tokens));
+  }
+
+  Json reasoning(const ReasoningDelta& delta) const override {
+    return step({{"reasoning", delta.text}, {"reasoning_content", delta.text}},
+                logprobs(delta.tokens));
+  }
+
+  /// First who is called, then with what.
+  std::vector<Json> call(const ToolCall& call) const override {
+    const Json arguments{{"arguments", call.arguments}};
+    if (function_call_) {
+      return {step({{"function_call", {{"name", call.name}, {"arguments", ""}}}},
+                   logprobs(call.tokens)),
+              step({{"function_call", arguments}}, nullptr)};
+    }
+    const Json head{{"index", call.index},
+                    {"id", call.id},
+                    {"type", "function"},
+                    {"function", {{"name", call.name}, {"arguments", ""}}}};
+    const Json rest{{"index", call.index}, {"function", arguments}};
+    return {step({{"tool_calls", Json::array({head})}}, logprobs(call.tokens)),
+            step({{"tool_calls", Json::array({rest})}}, nullptr)};
+  }
+
+  Json closing() const override { return step(Json::object(), nullptr); }
+
+  std::string_view finish_reason(const Finished& end) const override {
+    const bool called = end.tool_calls > 0 && end.reason == engine::FinishReason::stop;
+    if (called) return function_call_ ? "function_call" : "tool_calls";
+    return openai_finish_reason(end.reason);
+  }
+
+  Json whole(const Choice& choice) const override {
+    const bool only_calls = !choice.calls.empty() && choice.text.empty();
+    Json message{{"role", "assistant"},
+                 {"content", only_calls ? Json() : Json(choice.text)},
+                 {"refusal", nullptr}};
+    if (!choice.reasoning.empty()) {
+      message["reasoning"] = choice.reasoning;
+      message["reasoning_content"] = choice.reasoning;
+    }
+    if (!choice.calls.empty()) add_calls(choice, message);
+    return {{"message", std::move(message)}, {"logprobs", logprobs(choice.tokens)}};
+  }
+
+  void add_calls(const Choice& choice, Json& message) const {
+    Json calls = Json::array();
+    for (const ToolCall& call : choice.calls) {
+      calls.push_back({{"id", call.id},
+                       {"type", "function"},
+                       {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+    }
+    if (function_call_)
+      message["function_call"] = calls[0]["function"];
+    else
+      message["tool_calls"] = std::move(calls);
+  }
+
+  static Json step(Json delta, Json logprobs) {
+    return {
+        {"delta", std::move(delta)}, {"logprobs", std::move(logprobs)}, {"finish_reason", nullptr}};
+  }
+
+  Json logprobs(const std::vector<TokenInfo>& tokens) const {
+    if (!wants_logprobs()) return nullptr;
+    return {{"content", logprob_entries(tokens, tokenizer())}, {"refusal", nullptr}};
+  }
+
+  const bool function_call_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> openai_chat_encoder(const Request& request, ReplyInfo info) {
+  return std::make_unique<ChatEncoder>(request, std::move(info));
+}
+
+}  // namespace hearth::services
