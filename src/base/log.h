@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <memory>
 #include <string_view>
 
 namespace hearth::log {
@@ -18,5 +19,8 @@ enum class Format { text, json };
 /// Sets level ("error", "warn", "info", "debug", "trace") and format. Call once, at start.
 /// @return false if the level is not one of these
 bool configure(std::string_view level, Format format);
+
+/// How lines look; a JSON line is one object, whatever the message holds.
+std::unique_ptr<spdlog::formatter> formatter(Format format);
 
 }  // namespace hearth::log
