@@ -17,6 +17,7 @@
 #include "server/connection.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "services/chat/response_store.h"
 #include "services/model.h"
 
 namespace hearth::server {
@@ -35,6 +36,7 @@ struct Context {
   const std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
   std::set<Connection*> connections;
   BodyBudget bodies;  // of all connections
+  services::ResponseStore responses;
   int preparing = 0;  // requests on the workers
   bool stopping = false;
   bool cutting = false;  // the time to finish is over

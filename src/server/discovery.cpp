@@ -56,8 +56,8 @@ Json model_row(const Context& context) {
           {"capabilities",
            {{"chat_completions", chats},
             {"text_completions", true},
-            {"anthropic_messages", false},
-            {"responses", false},
+            {"anthropic_messages", chats},
+            {"responses", chats},
             {"streaming", true},
             {"tools", tools},
             {"structured_output", false},
@@ -70,7 +70,7 @@ Json model_row(const Context& context) {
           {"gen_defaults", gen_defaults(model.defaults)}};
 }
 
-Json stats_body(const Context& context) {
+Json stats_body(Context& context) {
   const auto started =
       std::chrono::duration_cast<std::chrono::milliseconds>(context.started.time_since_epoch());
   Json body{{"server",
@@ -85,6 +85,7 @@ Json stats_body(const Context& context) {
                    {"finished_rows", now.rows_finished},
                    {"cancelled_rows", now.rows_cancelled},
                    {"kv_bytes", now.kv_bytes}};
+  body["response_store"] = context.responses.stats();
   if (!context.model) return body;
   body["admission"] = {{"max_context", context.model->info.context_length},
                        {"weights_bytes", context.model->info.weight_bytes}};

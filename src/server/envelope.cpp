@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "services/chat/anthropic.h"
+#include "services/chat/ollama.h"
 #include "services/chat/openai_common.h"
+#include "services/chat/responses.h"
 #include "services/chat/typed_events.h"
 
 namespace hearth::server {
@@ -16,6 +18,8 @@ struct Wire {
 
 constexpr Wire wires[] = {
     {"/v1/messages", services::anthropic_error},
+    {"/v1/responses", services::responses_error},
+    {"/api/", services::ollama_error},
     {"", services::openai_error},
 };
 

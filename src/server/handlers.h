@@ -13,6 +13,20 @@ Handled generate(Context&, Connection&, const Route&);
 /// Prompt tokens of a body of the route's protocol, without running it: Anthropic's count_tokens.
 Handled count_tokens(Context&, Connection&, const Route&);
 
+/// The Responses wire, and what it keeps.
+Handled respond(Context&, Connection&, const Route&);
+Handled show_response(Context&, Connection&, const Route&);
+Handled delete_response(Context&, Connection&, const Route&);
+Handled count_input_tokens(Context&, Connection&, const Route&);
+
+/// Ollama's API.
+Handled ollama_answer(Context&, Connection&, const Route&);
+Handled ollama_version(Context&, Connection&, const Route&);
+Handled ollama_tags(Context&, Connection&, const Route&);
+Handled ollama_ps(Context&, Connection&, const Route&);
+Handled ollama_show(Context&, Connection&, const Route&);
+Handled ollama_embed(Context&, Connection&, const Route&);
+
 Handled health(Context&, Connection&, const Route&);
 Handled about(Context&, Connection&, const Route&);
 Handled list_models(Context&, Connection&, const Route&);

@@ -20,6 +20,7 @@ constexpr EffortLevel anthropic_efforts[] = {
 constexpr std::pair<ErrorCode, std::string_view> anthropic_error_types[] = {
     {ErrorCode::invalid_request, "invalid_request_error"},
     {ErrorCode::context_overflow, "invalid_request_error"},
+    {ErrorCode::invalid_schema, "invalid_request_error"},
     {ErrorCode::usage, "invalid_request_error"},
     {ErrorCode::unauthorized, "authentication_error"},
     {ErrorCode::forbidden, "permission_error"},
@@ -135,18 +136,6 @@ Result<std::vector<std::string>> anthropic_stops_of(const Json& body) {
   auto stops = read_stop(Json{{"stop", *sent}});
   if (!stops) stops.error().param = "stop_sequences";
   return stops;
-}
-
-/// The trailing turn of the model's own is what its answer goes on from; an empty one is not there.
-void continue_last_turn(text::Conversation& chat) {
-  const Json& last = chat.messages.back();
-  if (last["role"] != "assistant" || last.contains("tool_calls")) return;
-  if (last["content"] == "" && chat.messages.size() > 1) {
-    chat.messages.erase(chat.messages.size() - 1);
-    return;
-  }
-  chat.continue_final_message = true;
-  chat.add_generation_prompt = false;
 }
 
 Result<text::Conversation> messages_conversation(const Json& body, std::string_view model,

@@ -224,6 +224,7 @@ TEST(MessagesError, each_code_has_anthropics_type) {
   const std::pair<ErrorCode, std::string> types[] = {
       {ErrorCode::invalid_request, "invalid_request_error"},
       {ErrorCode::context_overflow, "invalid_request_error"},
+      {ErrorCode::invalid_schema, "invalid_request_error"},
       {ErrorCode::unauthorized, "authentication_error"},
       {ErrorCode::forbidden, "permission_error"},
       {ErrorCode::not_found, "not_found_error"},

@@ -49,6 +49,17 @@ void append_text(Json& parts, std::string_view text, std::string_view between) {
   }
 }
 
+void continue_last_turn(text::Conversation& chat) {
+  const Json& last = chat.messages.back();
+  if (last["role"] != "assistant" || last.contains("tool_calls")) return;
+  if (last["content"] == "" && chat.messages.size() > 1) {
+    chat.messages.erase(chat.messages.size() - 1);
+    return;
+  }
+  chat.continue_final_message = true;
+  chat.add_generation_prompt = false;
+}
+
 Result<void> check_tool_choice(const ToolChoice& choice, const Json& tools) {
   if (choice.mode != ToolChoice::Mode::none) {
     for (const std::string& name : choice.names) {

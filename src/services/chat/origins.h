@@ -25,6 +25,10 @@ Result<Json> normalise_converted(const Converted& converted, std::string_view mo
 /// Appends text to OpenAI content parts: to the last one if that is text, `between` before it.
 void append_text(Json& parts, std::string_view text, std::string_view between);
 
+/// The trailing turn of the model's own is what its answer goes on from, unless it ends in calls;
+/// an empty one is left out.
+void continue_last_turn(text::Conversation& chat);
+
 /// Errors: invalid_request when a call must be made and there is no tool, or when a name is not one
 /// of the tools'. @param tools  OpenAI function tools, or null
 Result<void> check_tool_choice(const ToolChoice& choice, const Json& tools);

@@ -57,5 +57,7 @@ extern const Protocol openai_chat;
 extern const Protocol openai_completions;
 extern const Protocol anthropic_messages;
 extern const Protocol openai_responses;
+extern const Protocol ollama_chat;
+extern const Protocol ollama_generate;
 
 }  // namespace hearth::services

@@ -21,6 +21,7 @@ constexpr const char* unsupported_parameters[] = {"background", "conversation", 
 
 const char* wire_code(const Error& error) {
   if (error.code == ErrorCode::context_overflow) return "context_length_exceeded";
+  if (error.code == ErrorCode::invalid_schema) return "invalid_json_schema";
   if (error.code == ErrorCode::overloaded) return "queue_full";
   if (error.code == ErrorCode::unauthorized) return "invalid_api_key";
   if (error.code == ErrorCode::not_found && error.param == "model") return "model_not_found";

@@ -35,7 +35,9 @@ class ResponsesEncoder : public BlockEncoder {
 
   std::string begin(const std::vector<std::string>&) override {
     if (!streams()) return {};
-    return event("response.created", {{"response", response("in_progress")}}) + ping();
+    std::string out = event("response.created", {{"response", response("in_progress")}});
+    out += ping();
+    return out;
   }
   std::string end(const Usage& usage) override {
     return event(cut_ ? "response.incomplete" : "response.completed", {{"response", body(usage)}});
@@ -48,10 +50,11 @@ class ResponsesEncoder : public BlockEncoder {
         {"code", error.code == ErrorCode::overloaded ? "rate_limit_exceeded" : "server_error"},
         {"message", error.message}};
     if (usage.prompt_tokens > 0) failed["usage"] = responses_usage(usage);
-    return event("error", {{"code", told["code"].is_null() ? Json("server_error") : told["code"]},
-                           {"message", told["message"]},
-                           {"param", told["param"]}}) +
-           event("response.failed", {{"response", std::move(failed)}});
+    const Json code = told["code"].is_null() ? Json("server_error") : told["code"];
+    std::string out =
+        event("error", {{"code", code}, {"message", told["message"]}, {"param", told["param"]}});
+    out += event("response.failed", {{"response", std::move(failed)}});
+    return out;
   }
   /// A comment would not do: clients count silence in events.
   std::string ping() const override {
@@ -79,6 +82,7 @@ class ResponsesEncoder : public BlockEncoder {
     return out;
   }
 
+  /// Takes the next number: two calls in one expression would have no order.
   std::string event(std::string_view type, Json fields) const {
     Json out{{"type", type}, {"sequence_number", sequence_++}};
     out.update(fields);

@@ -29,8 +29,10 @@ std::string custom_description(const Json& tool) {
   const Json* format = field(tool, "format");
   const Json* definition = format && format->is_object() ? field(*format, "definition") : nullptr;
   if (definition && definition->is_string()) {
+    const Json* syntax = field(*format, "syntax");
     text += fmt::format("\n\nThe input follows this {} grammar:\n{}",
-                        format->value("syntax", "lark"), definition->get<std::string>());
+                        syntax && syntax->is_string() ? syntax->get<std::string>() : "lark",
+                        definition->get<std::string>());
   }
   return text;
 }

@@ -1,0 +1,351 @@
+// OpenAI's Responses: requests to the neutral one, events to the stream and the response object.
+#include "services/chat/responses.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/chat/responses_reasoning.h"
+#include "services/chat/wire_testing.h"
+
+namespace hearth::services {
+namespace {
+
+using testing::call;
+using testing::finished;
+using ::testing::HasSubstr;
+using testing::reasoning;
+using testing::text;
+
+Result<Request> parsed(const std::string& body) {
+  return openai_responses.parse(Json::parse(body), "tiny");
+}
+
+text::Conversation chat_of(const std::string& body) {
+  auto request = parsed(body);
+  EXPECT_TRUE(request) << request.error().message;
+  return request ? std::get<text::Conversation>(request->input) : text::Conversation{};
+}
+
+std::string with(const std::string& fields) { return R"({"input":"hi",)" + fields + "}"; }
+
+/// The request of a body, for its encoder.
+Request asked(const std::string& body) {
+  auto request = parsed(body);
+  EXPECT_TRUE(request) << request.error().message;
+  return request ? *request : Request{};
+}
+
+std::vector<Json> events_of(const std::string& body, const std::vector<Event>& events) {
+  return testing::frames_of(testing::streamed(openai_responses, asked(body), events));
+}
+
+Json answer_of(const std::string& body, const std::vector<Event>& events) {
+  return testing::whole(openai_responses, asked(body), events);
+}
+
+TEST(Responses, a_string_and_items_become_messages) {
+  EXPECT_EQ(chat_of(R"({"input":"hi"})").messages,
+            Json::parse(R"([{"role":"user","content":"hi"}])"));
+  const auto chat = chat_of(R"({"instructions":"Be kind.","input":[
+      {"role":"developer","content":"Be brief."},
+      {"role":"user","content":[{"type":"input_text","text":"Use "},
+                                {"type":"input_text","text":"look."}]},
+      {"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"I must."}]},
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Looking."}]},
+      {"type":"function_call","call_id":"call_1","name":"look","arguments":"{\"q\":\"x\"}"},
+      {"type":"function_call","call_id":"call_2","name":"look","arguments":"{}"},
+      {"type":"function_call_output","call_id":"call_1","output":"found"},
+      {"type":"function_call_output","call_id":"call_2",
+       "output":[{"type":"input_text","text":"more"}]},
+      {"type":"web_search_call","id":"ws_1"},
+      {"type":"message","role":"system","content":[{"type":"input_text","text":"Be honest."}]}]})");
+  EXPECT_EQ(chat.messages, Json::parse(R"([
+      {"role":"system","content":"Be kind.\n\nBe brief.\n\nBe honest."},
+      {"role":"user","content":"Use look."},
+      {"role":"assistant","content":"Looking.","reasoning_content":"I must.","tool_calls":[
+        {"id":"call_1","type":"function","function":{"name":"look","arguments":{"q":"x"}}},
+        {"id":"call_2","type":"function","function":{"name":"look","arguments":{}}}]},
+      {"role":"tool","content":"found","tool_call_id":"call_1","name":"look"},
+      {"role":"tool","content":"more","tool_call_id":"call_2","name":"look"}])"));
+}
+
+TEST(Responses, files_of_plain_text_are_read) {
+  EXPECT_EQ(chat_of(R"({"input":[{"role":"user","content":[{"type":"input_file","filename":"a.txt",
+      "file_data":"data:text/plain;base64,dHdv"}]}]})")
+                .messages[0]["content"],
+            "two");
+}
+
+TEST(Responses, reasoning_comes_back_from_what_was_sealed) {
+  const std::string sealed = sealed_reasoning("naïve plan");
+  EXPECT_EQ(reasoning_text({{"encrypted_content", sealed}, {"summary", Json::array()}}),
+            "naïve plan");
+  EXPECT_EQ(reasoning_text({{"encrypted_content", "gAAAAAB"},
+                            {"summary", {{{"type", "summary_text"}, {"text", "short"}}}}}),
+            "short");
+  EXPECT_EQ(reasoning_text({{"content", {{{"type", "reasoning_text"}, {"text", "full"}}}}}),
+            "full");
+}
+
+TEST(Responses, function_tools_are_flat_and_other_servers_tools_are_left_out) {
+  const auto chat = chat_of(with(R"("tools":[
+      {"type":"function","name":"look","description":"d","strict":true,
+       "parameters":{"type":"object"}},
+      {"type":"web_search"},{"type":"local_shell"},
+      {"type":"namespace","name":"n","tools":[]}])"));
+  EXPECT_EQ(chat.tools, Json::parse(R"([{"type":"function","function":{"name":"look",
+      "description":"d","parameters":{"type":"object"},"strict":true}}])"));
+  EXPECT_TRUE(chat_of(with(R"("tools":[{"type":"web_search"}])")).tools.is_null());
+}
+
+TEST(Responses, a_custom_tool_is_a_function_of_one_string_both_ways) {
+  const std::string body = R"({"input":[
+      {"role":"user","content":"patch"},
+      {"type":"custom_tool_call","call_id":"call_1","name":"apply","input":"*** Begin"},
+      {"type":"custom_tool_call_output","call_id":"call_1","output":"done"}],
+      "tools":[{"type":"custom","name":"apply","description":"Applies.",
+                "format":{"type":"grammar","syntax":"lark","definition":"start: /x/"}}]})";
+  const auto chat = chat_of(body);
+  EXPECT_EQ(chat.messages[1]["tool_calls"][0]["function"],
+            Json::parse(R"({"name":"apply","arguments":{"input":"*** Begin"}})"));
+  EXPECT_EQ(chat.messages[2]["content"], "done");
+  const Json& function = chat.tools[0]["function"];
+  EXPECT_EQ(function["parameters"]["required"], Json::array({"input"}));
+  EXPECT_THAT(function["description"].get<std::string>(), HasSubstr("lark grammar:\nstart: /x/"));
+  const Json answer = answer_of(body, {call("call_2", "apply", R"({"input":"a\nb"})"),
+                                       finished(engine::FinishReason::stop, 1)});
+  EXPECT_EQ(answer["output"][0]["type"], "custom_tool_call");
+  EXPECT_EQ(answer["output"][0]["input"], "a\nb");
+}
+
+TEST(Responses, tool_choice_in_every_form) {
+  const std::string tools = R"("tools":[{"type":"function","name":"a"},{"type":"custom","name":"b"},
+      {"type":"web_search"}],"tool_choice":)";
+  const auto choice = [&](const std::string& form) {
+    return asked(with(tools + form)).tool_choice;
+  };
+  EXPECT_EQ(choice(R"("auto")").mode, ToolChoice::Mode::automatic);
+  EXPECT_EQ(choice(R"("none")").mode, ToolChoice::Mode::none);
+  EXPECT_EQ(choice(R"("required","parallel_tool_calls":false)").mode, ToolChoice::Mode::required);
+  EXPECT_FALSE(choice(R"("required","parallel_tool_calls":false)").parallel);
+  EXPECT_EQ(choice(R"({"type":"custom","name":"b"})").names, std::vector<std::string>{"b"});
+  const auto allowed = choice(R"({"type":"allowed_tools","mode":"required","tools":[
+      {"type":"function","name":"a"},{"type":"web_search"}]})");
+  EXPECT_EQ(allowed.mode, ToolChoice::Mode::required);
+  EXPECT_EQ(allowed.names, std::vector<std::string>{"a"});
+  EXPECT_TRUE(chat_of(with(tools + R"("none")")).tools.is_null());
+}
+
+TEST(Responses, sampling_effort_and_format) {
+  const auto request = asked(with(R"("max_output_tokens":7,"temperature":0.5,"stream":true,
+      "logit_bias":{"5":1},"reasoning":{"effort":"none"},
+      "text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"},"strict":true}})"));
+  EXPECT_EQ(request.sampling.max_tokens, 7);
+  EXPECT_EQ(request.sampling.logit_bias.at(5), 1);
+  EXPECT_TRUE(request.stream);
+  EXPECT_EQ(std::get<text::Conversation>(request.input).kwargs, Json({{"enable_thinking", false}}));
+  ASSERT_TRUE(request.constraint);
+  EXPECT_EQ(request.constraint->kind, Constraint::Kind::json_schema);
+  EXPECT_TRUE(request.constraint->strict);
+  EXPECT_EQ(asked(with(R"("max_tokens":9)")).sampling.max_tokens, 9);
+  EXPECT_EQ(asked(with(R"("text":{"format":{"type":"json_object"}})")).constraint->kind,
+            Constraint::Kind::json_object);
+  EXPECT_FALSE(asked(with(R"("text":{"format":{"type":"text"}})")).constraint);
+}
+
+TEST(Responses, a_probe_of_nothing_is_a_question_but_otherwise_input_is_required) {
+  EXPECT_EQ(chat_of(R"({"input":"","max_output_tokens":1})").messages,
+            Json::parse(R"([{"role":"user","content":""}])"));
+  EXPECT_EQ(chat_of(R"({"input":[],"max_output_tokens":1})").messages.size(), 1u);
+  EXPECT_FALSE(parsed(R"({"input":[]})"));
+  EXPECT_FALSE(parsed(R"({"instructions":"x"})"));
+}
+
+TEST(Responses, what_is_wrong_is_named) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"input":5})", "`input`"},
+      {R"({"input":["hi"]})", "input[0]"},
+      {R"({"input":[{"x":1}]})", "input[0]"},
+      {R"({"input":[{"role":"robot","content":"x"}]})", "input[0].role"},
+      {R"({"input":[{"role":"developer","content":"d"},{"role":"user","content":[
+           {"type":"input_image","image_url":"data:image/png;base64,AA"}]}]})",
+       "input[1].content[0]: tiny takes text only"},
+      {R"({"input":[{"role":"user","content":[{"type":"input_file","file_data":
+           "data:application/pdf;base64,AA"}]}]})",
+       "input[0].content[0].file_data"},
+      {R"({"input":[{"type":"function_call","name":"f","arguments":"{}"}]})", "input[0].call_id"},
+      {R"({"input":[{"type":"function_call_output","call_id":"c"}]})", "input[0].output"},
+      {R"({"input":[{"type":"item_reference","id":"msg_1"}]})", "item references"},
+      {with(R"("previous_response_id":{})"), "previous_response_id"},
+      {with(R"("background":true)"), "`background` is not supported"},
+      {with(R"("conversation":"c")"), "`conversation` is not supported"},
+      {with(R"("prompt":{"id":"p"})"), "`prompt` is not supported"},
+      {with(R"("tools":[{"name":"f"}])"), "tools[0]"},
+      {with(R"("tools":[{"type":"function"}])"), "tools[0].name"},
+      {with(R"("tool_choice":"must")"), "tool_choice"},
+      {with(R"("tool_choice":"required")"), "no tools"},
+      {with(R"("tool_choice":{"type":"function","name":"g"})"), "\"g\""},
+      {with(R"("reasoning":{"effort":"hihg"})"), "none, minimal, low, medium, high, xhigh, max"},
+      {with(R"("text":{"format":{"type":"xml"}})"), "text.format"},
+      {with(R"("text":{"format":{"type":"json_schema"}})"), "text.format.schema"},
+      {with(R"("max_output_tokens":0)"), "max_output_tokens"},
+      {with(R"("truncation":"some")"), "truncation"},
+      {with(R"("store":"yes")"), "store"},
+      {with(R"("instructions":["x"])"), "instructions"},
+  };
+  for (const auto& [body, named] : cases) {
+    const auto request = parsed(body);
+    ASSERT_FALSE(request) << body;
+    EXPECT_EQ(request.error().code, ErrorCode::invalid_request) << body;
+    EXPECT_THAT(request.error().message, HasSubstr(named)) << body;
+  }
+}
+
+TEST(ResponsesError, tells_whose_fault_it_is) {
+  const auto told = [](Error error) {
+    const Json body = responses_error(error)["error"];
+    return body["type"].get<std::string>() + "/" + body["code"].dump();
+  };
+  EXPECT_EQ(told({ErrorCode::invalid_request, "m", "background"}),
+            "invalid_request_error/\"unsupported_parameter\"");
+  EXPECT_EQ(told({ErrorCode::not_found, "m", "previous_response_id"}),
+            "invalid_request_error/\"response_not_found\"");
+  EXPECT_EQ(told({ErrorCode::context_overflow, "m", ""}),
+            "invalid_request_error/\"context_length_exceeded\"");
+  EXPECT_EQ(told({ErrorCode::invalid_schema, "m", "text.format.schema"}),
+            "invalid_request_error/\"invalid_json_schema\"");
+  EXPECT_EQ(told({ErrorCode::invalid_request, "m", "input"}), "invalid_request_error/null");
+  EXPECT_EQ(told({ErrorCode::internal, "m", ""}), "server_error/null");
+}
+
+/// "type@output_index" of each event, a line each.
+std::string told(const std::vector<Json>& events) {
+  std::string out;
+  for (const Json& event : events) {
+    out += event["type"].get<std::string>();
+    if (event.contains("output_index")) out += "@" + event["output_index"].dump();
+    out += "\n";
+  }
+  return out;
+}
+
+const std::string with_tool = R"({"input":"hi","tools":[{"type":"function","name":"look"}]})";
+
+TEST(ResponsesEncoder, every_event_in_its_order) {
+  const auto events = events_of(
+      with_tool, {reasoning("plan"), text("\n"), text("I "), text("look."),
+                  call("call_1", "look", R"({"q":1})"), finished(engine::FinishReason::stop, 1)});
+  EXPECT_EQ(told(events),
+            "response.created\nresponse.in_progress\n"
+            "response.output_item.added@0\nresponse.reasoning_summary_part.added@0\n"
+            "response.reasoning_summary_text.delta@0\nresponse.reasoning_summary_text.done@0\n"
+            "response.reasoning_summary_part.done@0\nresponse.output_item.done@0\n"
+            "response.output_item.added@1\nresponse.content_part.added@1\n"
+            "response.output_text.delta@1\nresponse.output_text.delta@1\n"
+            "response.output_text.done@1\nresponse.content_part.done@1\n"
+            "response.output_item.done@1\n"
+            "response.output_item.added@2\nresponse.function_call_arguments.delta@2\n"
+            "response.function_call_arguments.done@2\nresponse.output_item.done@2\n"
+            "response.completed\n");
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
+}
+
+TEST(ResponsesEncoder, items_of_the_stream_are_those_of_the_response) {
+  const auto events = events_of(
+      with_tool, {reasoning("plan"), text("Looking."), call("call_1", "look", R"({"q":1})"),
+                  finished(engine::FinishReason::stop, 1)});
+  const Json& response = events.back()["response"];
+  Json done = Json::array();
+  std::string item_id, joined;
+  for (const Json& event : events) {
+    if (event["type"] == "response.output_item.added") {
+      item_id = event["item"]["id"].get<std::string>();
+    }
+    if (event.contains("item_id")) {
+      EXPECT_EQ(event["item_id"], item_id);
+    }
+    if (event["type"] == "response.output_text.delta") joined += event["delta"];
+    if (event["type"] == "response.output_item.done") done.push_back(event["item"]);
+  }
+  EXPECT_EQ(response["output"], done);
+  EXPECT_EQ(joined, "Looking.");
+  EXPECT_EQ(response["status"], "completed");
+  EXPECT_EQ(done[1]["content"][0]["text"], "Looking.");
+  EXPECT_EQ(done[2]["arguments"], R"({"q":1})");
+  EXPECT_EQ(done[2]["call_id"], "call_1");
+  EXPECT_EQ(response["usage"], Json::parse(R"({"input_tokens":9,
+      "input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":7,
+      "output_tokens_details":{"reasoning_tokens":3},"total_tokens":16})"));
+  EXPECT_EQ(events.front()["response"]["usage"], nullptr);
+  EXPECT_EQ(events.front()["response"]["status"], "in_progress");
+}
+
+TEST(ResponsesEncoder, an_answer_cut_short_is_incomplete) {
+  const auto events = events_of(with_tool, {text("Once"), finished(engine::FinishReason::length)});
+  EXPECT_EQ(events.back()["type"], "response.incomplete");
+  const Json& response = events.back()["response"];
+  EXPECT_EQ(response["status"], "incomplete");
+  EXPECT_EQ(response["incomplete_details"], Json({{"reason", "max_output_tokens"}}));
+  EXPECT_EQ(response["output"][0]["status"], "incomplete");
+}
+
+TEST(ResponsesEncoder, says_the_requests_settings_again) {
+  const Json answer = answer_of(R"({"input":"hi","instructions":"Be kind.","temperature":0.5,
+      "metadata":{"a":"b"},"store":false,"tool_choice":"none","parallel_tool_calls":false,
+      "reasoning":{"effort":"low"},"text":{"verbosity":"low"},"truncation":"auto","user":"u",
+      "max_output_tokens":7,"tools":[{"type":"function","name":"look"},{"type":"web_search"}]})",
+                                {text("x"), finished()});
+  EXPECT_EQ(answer["instructions"], "Be kind.");
+  EXPECT_EQ(answer["temperature"], 0.5);
+  EXPECT_EQ(answer["metadata"], Json({{"a", "b"}}));
+  EXPECT_EQ(answer["store"], false);
+  EXPECT_EQ(answer["tool_choice"], "none");
+  EXPECT_EQ(answer["parallel_tool_calls"], false);
+  EXPECT_EQ(answer["reasoning"], Json::parse(R"({"effort":"low","summary":null})"));
+  EXPECT_EQ(answer["text"], Json::parse(R"({"format":{"type":"text"},"verbosity":"low"})"));
+  EXPECT_EQ(answer["truncation"], "auto");
+  EXPECT_EQ(answer["max_output_tokens"], 7);
+  EXPECT_EQ(answer["tools"], Json::parse(R"([{"type":"function","name":"look","parameters":null,
+      "strict":false}])"));
+}
+
+TEST(ResponsesEncoder, reasoning_is_sealed_on_request) {
+  const auto item = [](const std::string& fields) {
+    return answer_of(with(fields), {reasoning("plan"), text("x"), finished()})["output"][0];
+  };
+  EXPECT_FALSE(item(R"("store":true)").contains("encrypted_content"));
+  EXPECT_EQ(
+      reasoning_text({{"encrypted_content",
+                       item(R"("include":["reasoning.encrypted_content"])")["encrypted_content"]}}),
+      "plan");
+}
+
+TEST(ResponsesEncoder, silence_is_broken_by_real_events_whose_numbers_rise) {
+  const auto encoder =
+      openai_responses.encoder(asked(R"({"input":"hi","stream":true})"), testing::reply_info());
+  std::string out = encoder->begin({});
+  out += encoder->ping();
+  out += encoder->frames({0, text("x")});
+  out += encoder->ping();
+  out += encoder->failure({ErrorCode::internal, "no memory", ""}, testing::some_usage());
+  const auto events = testing::frames_of(out);
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i]["sequence_number"], i);
+  EXPECT_EQ(events[2]["type"], "response.in_progress");
+  const Json& error = events[events.size() - 2];
+  EXPECT_EQ(error["type"], "error");
+  EXPECT_EQ(error["message"], "no memory");
+  EXPECT_EQ(events.back()["type"], "response.failed");
+  EXPECT_EQ(events.back()["response"]["status"], "failed");
+  EXPECT_EQ(events.back()["response"]["error"],
+            Json::parse(R"({"code":"server_error","message":"no memory"})"));
+  EXPECT_EQ(events.back()["response"]["usage"]["output_tokens"], 7);
+}
+
+TEST(ResponsesEncoder, an_answer_of_nothing_is_one_empty_message) {
+  const Json answer = answer_of(R"({"input":"hi"})", {finished()});
+  ASSERT_EQ(answer["output"].size(), 1u);
+  EXPECT_EQ(answer["output"][0]["content"][0]["text"], "");
+}
+
+}  // namespace
+}  // namespace hearth::services
