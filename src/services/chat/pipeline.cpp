@@ -51,9 +51,15 @@ OutputPipeline::OutputPipeline(std::shared_ptr<const text::Tokenizer> tokenizer,
 
 /// Markers that are special tokens go by their ids, all others by their text.
 void OutputPipeline::find_controls(const std::vector<std::string_view>& markers) {
+  const auto inside_opening = [&](std::string_view marker) {
+    return format_.dialect && std::ranges::any_of(format_.dialect->openings, [&](auto opening) {
+             return opening.size() > marker.size() && opening.find(marker) != opening.npos;
+           });
+  };
   for (const auto marker : markers) {
     const auto id = tokenizer_->id_of(marker);
-    if (id && tokenizer_->is_special(*id)) controls_[*id] = marker;
+    if (!id || !tokenizer_->is_special(*id)) continue;
+    (inside_opening(marker) ? fragments_ : controls_)[*id] = marker;
   }
 }
 
@@ -89,22 +95,35 @@ void OutputPipeline::push(const engine::StreamItem& item, Events& events) {
 void OutputPipeline::token(const engine::Sampled& token, Events& events) {
   TokenInfo info{{token.id, token.logprob}, token.top};
   if (const auto marker = controls_.find(token.id); marker != controls_.end()) {
+    finish_character();
     ledger_.add(std::move(info), marker->second.size());
     control(marker->second, events);
   } else {
-    const std::string text = detokenizer_.push(token.id);
+    const auto fragment = fragments_.find(token.id);
+    if (fragment != fragments_.end()) finish_character();
+    const std::string text =
+        fragment != fragments_.end() ? fragment->second : detokenizer_.push(token.id);
     ledger_.add(std::move(info), text.size());
     held_ += text;
+    half_character_ = text.empty();
   }
   advance(Ending::open, events);
+}
+
+/// What the detokenizer holds stands before what comes now.
+void OutputPipeline::finish_character() {
+  if (!half_character_) return;
+  half_character_ = false;
+  const std::string rest = detokenizer_.finish();
+  ledger_.extend(rest.size());
+  held_ += rest;
 }
 
 void OutputPipeline::finish(engine::Finish finish, Events& events) {
   finished_ = true;
   if (!stopped_) {
-    const std::string rest = detokenizer_.finish();
-    ledger_.extend(rest.size());
-    held_ += rest;
+    half_character_ = true;
+    finish_character();
     const bool ended = finish.reason == engine::FinishReason::stop;
     advance(ended ? Ending::ended : Ending::cut, events);
   }

@@ -48,6 +48,7 @@ class OutputPipeline {
   void add_pattern(std::string_view text, int kind);
   void token(const engine::Sampled& token, Events& events);
   void finish(engine::Finish finish, Events& events);
+  void finish_character();
   void control(std::string_view marker, Events& events);
   void flush(Events& events);
   int kind_of_control(std::string_view marker) const;
@@ -80,7 +81,8 @@ class OutputPipeline {
   const OutputFormat format_;
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
   text::Detokenizer detokenizer_;
-  std::map<text::TokenId, std::string> controls_;  // special tokens that are markers
+  std::map<text::TokenId, std::string> controls_;   // special tokens that are markers
+  std::map<text::TokenId, std::string> fragments_;  // special tokens inside markers: read as text
   Patterns in_content_, in_reasoning_;
 
   Channel channel_ = Channel::content;
@@ -94,6 +96,7 @@ class OutputPipeline {
   TokenLedger ledger_;
   std::set<std::string> ids_;  // of calls told
   std::string stop_sequence_;
+  bool half_character_ = false;  // the last token brought no text
   bool stopped_ = false, finished_ = false;
 };
 

@@ -75,8 +75,8 @@ bool OutputPipeline::after_gap(Ending ending, Events& events) {
     take_marker(match->kind, space, match->end, events);
     return true;
   }
-  if (takes_first_opening(space)) return true;
   if (ending == Ending::open && in_content_.may_start(rest)) return false;
+  if (takes_first_opening(space)) return true;
   gap_ = Gap::none;
   return true;
 }
