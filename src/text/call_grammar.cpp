@@ -95,6 +95,30 @@ std::string LarkWriter::literal(std::string_view text) const {
   return joined(items);
 }
 
+std::pair<std::string, std::string> LarkWriter::split_literal(std::string_view text) const {
+  std::size_t first = text.size();
+  for (const auto marker : markers_) first = std::min(first, text.find(marker));
+  const auto plain = text.substr(0, first);
+  return {plain.empty() ? "" : json_string(plain), literal(text.substr(plain.size()))};
+}
+
+std::string LarkWriter::regex(std::string_view expression) {
+  std::string out;
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const bool escape = expression[i] == '\\' && i + 1 < expression.size();
+    if (escape) {
+      out += expression.substr(i++, 2);
+    } else if (expression[i] == '/') {
+      out += "\\/";
+    } else if (expression[i] == '\n') {
+      out += "\\n";
+    } else {
+      out += expression[i];
+    }
+  }
+  return fmt::format("/{}/", out);
+}
+
 std::string LarkWriter::text_before(std::string_view end) {
   std::string escaped;
   for (const char c : end) {

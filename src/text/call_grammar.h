@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -30,6 +31,10 @@ class LarkWriter {
 
   /// The text as a sequence of Lark items; empty for no text.
   std::string literal(std::string_view text) const;
+  /// The text up to its first marker, quoted (empty for no text), and the rest as literal().
+  std::pair<std::string, std::string> split_literal(std::string_view text) const;
+  /// A regular expression as a terminal.
+  static std::string regex(std::string_view expression);
   /// A terminal of any text that does not hold `end` (not empty).
   static std::string text_before(std::string_view end);
   /// A JSON schema as a Lark item. Errors: invalid_schema, as compiled_schema().

@@ -167,7 +167,10 @@ class Holder {
       }
       if (is_trivial(rest)) schema.erase(name);
     }
-    if (schema.value("uniqueItems", Json()) == false) schema.erase("uniqueItems");
+    const Json most = schema.value("maxItems", Json());
+    if (schema.value("uniqueItems", Json()) == false || (most.is_number() && most <= 1)) {
+      schema.erase("uniqueItems");
+    }
     if (!schema.contains("if")) {
       schema.erase("then");
       schema.erase("else");
@@ -199,10 +202,7 @@ class Holder {
     for (const char* name : {"if", "unevaluatedProperties", "unevaluatedItems", "propertyNames"}) {
       if (schema.contains(name)) refuse(name, at, cannot);
     }
-    if (const auto unique = schema.find("uniqueItems"); unique != schema.end()) {
-      const Json most = schema.value("maxItems", Json());
-      if (!(most.is_number() && most <= 1)) refuse("uniqueItems", at, cannot);
-    }
+    if (schema.contains("uniqueItems")) refuse("uniqueItems", at, cannot);
     for (const char* name : {"const", "enum"}) {
       if (schema.contains(name) && has_control_character(schema[name])) {
         refuse(name, at, "a string has a control character, which the grammar cannot spell");
