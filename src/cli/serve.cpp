@@ -157,7 +157,8 @@ class Serve : public Command {
                     .top_p = sampling_.top_p,
                     .top_k = sampling_.top_k,
                     .max_tokens = sampling_.max_tokens,
-                    .thinking = thinking_};
+                    .thinking = thinking_,
+                    .grammars = context.environment.get("HEARTH_GRAMMAR") != "0"};
     // Long enough for most answers, short enough for whoever waits for the program to end.
     out.shutdown_limit = shutdown_limit(context.environment).value_or(std::chrono::seconds(4));
     return out;

@@ -7,11 +7,12 @@ namespace hearth::services {
 using engine::MaskWords;
 
 AnswerMask::AnswerMask(std::shared_ptr<const text::Grammars> grammars, ReasoningRule reasoning,
-                       std::optional<text::Matcher> matcher)
+                       TextRule text)
     : grammars_(std::move(grammars)), reasoning_(std::move(reasoning)),
-      matcher_(std::move(matcher)), phase_(reasoning_.starts_inside ? Phase::reasoning
-                                           : reasoning_.opening     ? Phase::start
-                                                                    : Phase::text),
+      matcher_(std::move(text.matcher)), trigger_(std::move(text.trigger)),
+      one_call_(text.one_call), phase_(reasoning_.starts_inside ? Phase::reasoning
+                                       : reasoning_.opening     ? Phase::start
+                                                                : Phase::text),
       words_(grammars_->mask_words()) {}
 
 MaskWords AnswerMask::only(text::TokenId id) {
@@ -21,7 +22,11 @@ MaskWords AnswerMask::only(text::TokenId id) {
 }
 
 Result<MaskWords> AnswerMask::text_mask() {
-  if (!matcher_) return MaskWords();
+  if (!matcher_) {
+    if (!trigger_) return MaskWords();
+    words_.assign(words_.size(), ~0u);
+    return trigger_->rule_out(words_) ? MaskWords(words_) : MaskWords();
+  }
   if (auto ok = matcher_->mask(words_); !ok) return fail(ok.error());
   return MaskWords(words_);
 }
@@ -50,7 +55,25 @@ Result<void> AnswerMask::accept(text::TokenId id) {
     in_reasoning(id);
     return {};
   }
-  return matcher_ ? matcher_->accept(id) : Result<void>();
+  return in_text(id);
+}
+
+Result<void> AnswerMask::in_text(text::TokenId id) {
+  if (matcher_) {
+    auto taken = matcher_->accept(id);
+    if (taken && trigger_ && matcher_->complete()) {
+      matcher_.reset();
+      trigger_->restart();
+      done_ = one_call_;
+    }
+    return taken;
+  }
+  const CallOpening* opening = trigger_ ? trigger_->push(id) : nullptr;
+  if (!opening) return {};
+  auto rest = opening->after->copy();
+  if (!rest) return fail(rest.error());
+  matcher_ = std::move(*rest);
+  return {};
 }
 
 void AnswerMask::in_reasoning(text::TokenId id) {
@@ -68,7 +91,8 @@ void AnswerMask::in_reasoning(text::TokenId id) {
 }
 
 bool AnswerMask::complete() const {
-  return phase_ == Phase::text && matcher_ && matcher_->complete();
+  if (phase_ != Phase::text) return false;
+  return done_ || (matcher_ && !trigger_ && matcher_->complete());
 }
 
 }  // namespace hearth::services

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/token_mask.h"
+#include "services/chat/call_trigger.h"
 #include "text/grammar.h"
 
 namespace hearth::services {
@@ -22,11 +23,17 @@ struct ReasoningRule {
   std::optional<int> budget;               // most tokens of it
 };
 
+/// What the text after the reasoning must be. Neither: anything.
+struct TextRule {
+  std::optional<text::Matcher> matcher;  // all of it
+  std::optional<CallTrigger> trigger;    // its tool calls
+  bool one_call = false;                 // the answer ends after the trigger's first call
+};
+
 class AnswerMask : public engine::TokenMask {
  public:
-  /// @param matcher  what the text after the reasoning must be; none: anything
   AnswerMask(std::shared_ptr<const text::Grammars> grammars, ReasoningRule reasoning,
-             std::optional<text::Matcher> matcher);
+             TextRule text);
 
   Result<engine::MaskWords> compute() override;
   Result<void> accept(text::TokenId id) override;
@@ -38,10 +45,14 @@ class AnswerMask : public engine::TokenMask {
   engine::MaskWords only(text::TokenId id);
   Result<engine::MaskWords> text_mask();
   void in_reasoning(text::TokenId id);
+  Result<void> in_text(text::TokenId id);
 
   const std::shared_ptr<const text::Grammars> grammars_;
   const ReasoningRule reasoning_;
-  std::optional<text::Matcher> matcher_;
+  std::optional<text::Matcher> matcher_;  // of the whole text, or of the call that is being written
+  std::optional<CallTrigger> trigger_;
+  const bool one_call_;
+  bool done_ = false;  // the only call is written
   Phase phase_;
   std::string tail_;        // end of the reasoning's text, shorter than its closing
   int spent_ = 0;           // tokens of reasoning

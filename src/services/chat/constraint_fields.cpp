@@ -30,7 +30,8 @@ Read response_format(const Json& body) {
   if (!format) return std::nullopt;
   const Json* type = format->is_object() ? field(*format, "type") : nullptr;
   if (type && *type == "text") return std::nullopt;
-  if (type && *type == "json_object") return Constraint{.kind = Kind::json_object, .param = "response_format"};
+  if (type && *type == "json_object")
+    return Constraint{.kind = Kind::json_object, .param = "response_format"};
   if (!type || *type != "json_schema") {
     return fail(wrong_value("response_format", *format,
                             "an object of type \"text\", \"json_object\" or \"json_schema\""));

@@ -75,6 +75,7 @@ struct ServerDefaults {
   std::optional<float> temperature, top_p;
   std::optional<int> top_k, max_tokens;
   std::optional<bool> thinking;
+  bool grammars = true;  // false (HEARTH_GRAMMAR=0): constraints are told, not held
 };
 
 }  // namespace hearth::services
