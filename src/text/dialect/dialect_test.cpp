@@ -112,6 +112,15 @@ TEST(Dialects, a_name_that_is_no_tool_is_no_call) {
   }
 }
 
+TEST(Dialects, prose_after_an_opening_is_soon_known_to_be_no_call) {
+  EXPECT_EQ(qwen_xml.scan("<function=\nis how it starts", tools, Ending::open).kind,
+            Scan::Kind::more);
+  EXPECT_EQ(qwen_xml.scan("<function=is how\nit starts", tools, Ending::open).kind,
+            Scan::Kind::broken);
+  EXPECT_EQ(glm.scan("<tool_call>\nread", tools, Ending::open).kind, Scan::Kind::more);
+  EXPECT_EQ(glm.scan("<tool_call> is a marker.\nIt", tools, Ending::open).kind, Scan::Kind::broken);
+}
+
 struct Sample {
   const Dialect* dialect;
   std::string_view text;

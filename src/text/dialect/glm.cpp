@@ -38,7 +38,9 @@ Scan scan(std::string_view text, const ToolSet& tools, Ending ending) {
   Reader reader(text);
   reader.skip(open.size());
   ParsedCall call{.name = std::string(take_name(reader))};
-  if (reader.done() && ending == Ending::open) return {};
+  if (reader.done() && ending == Ending::open) {
+    return may_be_name(text.substr(open.size())) ? Scan{} : broken_scan();
+  }
   if (!tools.contains(call.name)) return broken_scan();
   Json arguments = Json::object();
   bool closed = false;

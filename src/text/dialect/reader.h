@@ -53,4 +53,11 @@ class Reader {
 
 std::string_view trimmed(std::string_view text);
 
+/// Whether text whose end is not known yet may be a function's name: not lines of prose.
+inline bool may_be_name(std::string_view text) {
+  constexpr std::size_t longest = 256;
+  text = trimmed(text);
+  return text.size() <= longest && text.find('\n') == text.npos;
+}
+
 }  // namespace hearth::text

@@ -121,8 +121,9 @@ Scan scan_xml_call(std::string_view text, const XmlShape& shape, const ToolSet& 
   const auto stuck = [&] { return reader.ran_out() ? unsettled_scan(ending) : broken_scan(); };
   if (!shape.wrapper.empty() && reader.take(shape.wrapper)) reader.skip_space();
   if (!reader.take(shape.function_open)) return stuck();
+  const auto name_so_far = reader.rest();
   const auto tag = take_tag(reader, shape);
-  if (!tag) return stuck();
+  if (!tag) return may_be_name(name_so_far) ? stuck() : broken_scan();
   ParsedCall call{.name = std::string(tag->name)};
   if (!tools.contains(call.name)) return broken_scan();
   Json arguments = Json::object();
