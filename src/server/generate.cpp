@@ -7,6 +7,7 @@
 #include "server/handlers.h"
 #include "server/sse.h"
 #include "services/chat/openai_common.h"
+#include "services/chat/told_constraint.h"
 
 namespace hearth::server {
 namespace {
@@ -17,6 +18,7 @@ struct Prepared {
   std::unique_ptr<services::Answer> answer;
   std::unique_ptr<services::Encoder> encoder;
   std::optional<Json> ready;  // the whole reply: nothing was submitted
+  std::string warning;        // a header's; empty: none
 };
 
 struct Preparation {
@@ -39,6 +41,7 @@ Result<Prepared> Preparation::operator()() {
   if (out.ready) return out;
   auto request = protocol.parse(*json, info.model);
   if (!request) return fail(request.error());
+  if (!defaults.grammars) out.warning = services::tell_constraint(*request);
   auto answer = services::Answer::start(model, *request, defaults);
   if (!answer) return fail(answer.error());
   info.prompt_tokens = (*answer)->usage().prompt_tokens;
@@ -88,6 +91,9 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
   if (!prepared) {
     co_await connection.reply(protocol_error(connection, protocol, prepared.error()));
     co_return;
+  }
+  if (!prepared->warning.empty()) {
+    connection.common_headers().emplace_back("Warning", prepared->warning);
   }
   if (prepared->ready) {
     HttpReply reply = json_reply(200, *prepared->ready);

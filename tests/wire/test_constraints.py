@@ -220,9 +220,10 @@ def test_the_hard_tool(server, bias):
     schema = dict((name, s) for name, s, _ in schema_corpus.corpus())["tool hard"]
     tool = {"type": "function", "function": {"name": "file_note", "parameters": schema}}
     finished = 0
+    ending = {**bias, **{str(ids[0]): 9 for ids in map(tokens(server), ('"', "]", "}")) if len(ids) == 1}}
     for seed in range(6):
         choice = answer(ask(server, tools=[tool], tool_choice="required", parallel_tool_calls=False, temperature=1, seed=seed,
-                            max_tokens=200, logit_bias=bias))
+                            max_tokens=600, logit_bias=ending))
         for call in calls(choice):
             finished += 1
             value = check(schema, call["function"]["arguments"])
@@ -243,3 +244,22 @@ def test_constrained_text_or_a_call(server):
     for seed in range(6):
         choice = answer(ask(server, tools=[TIMER], guided_choice=["north", "south"], temperature=1, seed=seed, max_tokens=60))
         assert choice["message"]["content"] in ("north", "south") if not calls(choice) else True
+
+
+def test_strict_tools_in_a_free_answer(server):
+    strict = {"type": "function", "function": {**TIMER["function"], "strict": True}}
+    choice = answer(ask(server, tools=[strict, TIDE], temperature=1, seed=1, max_tokens=40))
+    assert choice["finish_reason"] in ("stop", "length")
+
+
+def test_grammars_can_be_switched_off(tiny):
+    with serving.Server(tiny, env={"HEARTH_GRAMMAR": "0"}) as loose:
+        free = ask(loose, max_tokens=5, temperature=0)
+        told = ask(loose, max_tokens=5, temperature=0, response_format=schema_format(CARD))
+        assert "Warning" not in free.headers
+        assert told.headers["Warning"] == "grammar not enforced: HEARTH_GRAMMAR=0"
+        assert answer(told) and told.json()["usage"]["prompt_tokens"] > free.json()["usage"]["prompt_tokens"]
+        with loose.http.stream("POST", "/v1/chat/completions", json=serving.chat_body(
+                "x", guided_choice=["a"], max_tokens=3, stream=True)) as response:
+            assert response.headers["Warning"].startswith("grammar not enforced")
+            response.read()
