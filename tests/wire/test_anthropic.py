@@ -8,6 +8,7 @@ from scripted_serving import Scripted, call, turn
 from strict import check, events
 
 QUESTION = [{"role": "user", "content": "Say something."}]
+GREEDY = {"extra_body": {"temperature": 0}}  # the client has no argument for it any more
 LOOK = {"name": "look", "description": "Looks something up", "input_schema": {
     "type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}
 
@@ -30,7 +31,7 @@ def raw_events(server, **body):
 
 
 def test_a_message_and_its_stream_are_the_same_answer(client):
-    fields = {"model": "any", "max_tokens": 20, "messages": QUESTION, "temperature": 0}
+    fields = {"model": "any", "max_tokens": 20, "messages": QUESTION, **GREEDY}
     plain = client.messages.create(**fields)
     assert plain.stop_reason == "max_tokens" and plain.stop_sequence is None
     assert plain.usage.output_tokens == 20
@@ -54,9 +55,9 @@ def test_every_frame_is_one_of_the_clients_types(server):
 
 
 def test_a_stop_sequence_is_told(server, client):
-    full = client.messages.create(model="any", max_tokens=24, messages=QUESTION, temperature=0).content[0].text
+    full = client.messages.create(model="any", max_tokens=24, messages=QUESTION, **GREEDY).content[0].text
     stop = full[len(full) // 2:][:3]
-    cut = client.messages.create(model="any", max_tokens=24, messages=QUESTION, temperature=0, stop_sequences=[stop])
+    cut = client.messages.create(model="any", max_tokens=24, messages=QUESTION, stop_sequences=[stop], **GREEDY)
     assert (cut.stop_reason, cut.stop_sequence) == ("stop_sequence", stop)
     assert cut.content[0].text == full[:full.index(stop)]
 
@@ -111,9 +112,10 @@ def test_counted_tokens_are_those_of_the_real_call_and_no_row_runs_for_them():
 
 
 def test_thinking_text_and_a_call_are_blocks_one_after_the_other():
-    said = "plan one\n</think>\n\nI will look.\n" + call("look", q="x")
-    body = {"messages": QUESTION, "tools": [LOOK], "thinking": {"type": "enabled", "budget_tokens": 1024}}
-    with Scripted([turn(said, times=0)]) as server:
+    said = "I will look.\n" + call("look", q="x")
+    body = {"messages": QUESTION, "tools": [LOOK], "thinking": {"type": "enabled", "budget_tokens": 1024},
+            "max_tokens": 200}
+    with Scripted([turn(said, times=0, reasoning="plan one")]) as server:
         frames = raw_events(server, **body)
         blocks, open_block = [], None
         for f in frames:
@@ -128,9 +130,9 @@ def test_thinking_text_and_a_call_are_blocks_one_after_the_other():
                 open_block = None if f.type == "content_block_stop" else open_block
         assert blocks == ["thinking", "text", "tool_use"]
         assert frames[-2].delta.stop_reason == "tool_use"
-        with client_of(server).messages.stream(model="any", max_tokens=99, **body) as stream:
+        with client_of(server).messages.stream(model="any", **body) as stream:
             streamed = stream.get_final_message()
-        plain = check(Message, server.http.post("/v1/messages", json={"max_tokens": 99, **body}).json())
+        plain = check(Message, server.http.post("/v1/messages", json=body).json())
     assert [b.type for b in plain.content] == blocks
     thinking, text, use = plain.content
     assert thinking.thinking.strip() == "plan one" and thinking.signature

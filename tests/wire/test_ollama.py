@@ -65,9 +65,9 @@ def test_an_empty_request_loads(client):
 
 
 def test_thinking_and_a_tool_loop_of_two_steps():
-    turns = [turn("plan\n</think>\n\n" + call("look", q="first"), unless="result"),
-             turn("plan\n</think>\n\n" + call("look", q="second"), when="result one", unless="result two"),
-             turn("plan\n</think>\n\nBoth found.", when="result two")]
+    turns = [turn(call("look", q="first"), unless="result", reasoning="plan"),
+             turn(call("look", q="second"), when="result one", unless="result two", reasoning="plan"),
+             turn("Both found.", when="result two", reasoning="plan")]
     results = {"first": "result one", "second": "result two"}
     with Scripted(turns) as server:
         client, messages, steps = ollama.Client(host=server.url), [*HI], 0
@@ -81,7 +81,7 @@ def test_thinking_and_a_tool_loop_of_two_steps():
             for made in answer.message.tool_calls:
                 messages.append({"role": "tool", "tool_name": made.function.name,
                                  "content": results[made.function.arguments["q"]]})
-        assert steps == 2 and answer.message.content == "Both found."
+        assert steps == 2 and answer.message.content.strip() == "Both found."
 
 
 def test_a_call_is_a_line_of_its_own():
