@@ -33,6 +33,7 @@ Handled list_models(Context&, Connection&, const Route&);
 Handled show_model(Context&, Connection&, const Route&);
 Handled stats(Context&, Connection&, const Route&);
 Handled metrics(Context&, Connection&, const Route&);
+Handled openapi(Context&, Connection&, const Route&);
 
 /// {"content" or "prompt" or "messages"} to {"tokens","count"}, with "with_pieces" to pieces.
 Handled tokenize(Context&, Connection&, const Route&);

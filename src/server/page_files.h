@@ -14,4 +14,6 @@ struct PageFile {
 
 extern const std::array<PageFile, 3> page_files;
 
+extern const std::string_view openapi_text;  // openapi.json
+
 }  // namespace hearth::server

@@ -44,6 +44,7 @@ const std::array all_routes{
     Route{"GET", "/health", health, Access::open},
     Route{"GET", "/stats", stats},
     Route{"GET", "/metrics", metrics},
+    Route{"GET", "/openapi.json", openapi, Access::open},
     Route{"GET", "/", page, Access::open},
     Route{"GET", "/app.js", page, Access::open},
     Route{"GET", "/app.css", page, Access::open},
@@ -155,7 +156,9 @@ asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   Choice choice = choose(context, connection.request());
   Headers& common = connection.common_headers();
   common = cors_headers(connection.request(), context.options.allowed_origins);
-  for (auto& header : request_id_headers(connection.request().path)) common.push_back(header);
+  const Headers ids = request_id_headers(connection.request().path);
+  const std::string id = ids.front().second;
+  std::ranges::copy(ids, std::back_inserter(common));
   if (choice.route) {
     co_await choice.route->handle(context, connection, *choice.route);
   } else {
@@ -166,8 +169,8 @@ asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   const std::string route(choice.route ? choice.route->path : unmatched);
   ++context.metrics.requests[{route, status}];
   context.metrics.request_seconds.add(took.count());
-  log::debug("{} {} {} {:.3f} s", connection.request().method, connection.request().path, status,
-             took.count());
+  log::info("{} {} status={} seconds={:.3f} request_id={}", connection.request().method,
+            connection.request().path, status, took.count(), id);
 }
 
 }  // namespace hearth::server
