@@ -38,12 +38,12 @@ bench: build  ## hearth beside llama.cpp and mlx-lm on the starter model
 
 asan: preset = asan
 asan: setup configured  ## the unit suites under AddressSanitizer and UBSan
-	cmake --build --preset asan -j $(jobs)
+	cmake --build --preset asan -j $(jobs) --target unit_tests
 	ctest --preset asan -j $(jobs) -L unit
 
 tsan: preset = tsan
 tsan: setup configured  ## the unit suites under ThreadSanitizer
-	cmake --build --preset tsan -j $(jobs)
+	cmake --build --preset tsan -j $(jobs) --target unit_tests
 	ctest --preset tsan -j $(jobs) -L unit
 
 clean:

@@ -30,6 +30,9 @@ if(HEARTH_SANITIZE)
   endif()
 endif()
 
+# Every program of the label `unit`: what the sanitized builds build.
+add_custom_target(unit_tests)
+
 # Precompiles the heavy headers of a target: JSON and fmt for all, MLX's for those that see it.
 function(hearth_precompile target libraries)
   if(NOT HEARTH_PCH)
@@ -95,8 +98,10 @@ function(hearth_library name)
     target_link_libraries(${name}_test PRIVATE ${self} GTest::gmock GTest::gtest_main)
     target_compile_options(${name}_test PRIVATE -O1)  # a third less to compile
     hearth_precompile(${name}_test "${arg_LINK};${arg_DEPENDS}")
+    add_dependencies(unit_tests ${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
-    set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600)
+    set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp")
   endif()
   foreach(bench ${benches})
     get_filename_component(bench_name ${bench} NAME_WE)
