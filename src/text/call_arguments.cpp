@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "text/grammar_schema.h"
@@ -90,6 +91,11 @@ class ParameterRules {
     const bool needed = std::ranges::find(required, Json(key)) != required.end();
     const std::string rule = fmt::format("{}_{}", name_, parameters_.size());
     const auto& shape = dialect_.parameter;
+    const bool word =
+        std::ranges::all_of(key, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+    if (!word && dialect_.form != ArgumentForm::parameters) {
+      return cannot(key, pointer_to("/properties", key), dialect_.name);
+    }
     auto value = value_of(key, schema, rule);
     if (!value) {
       if (schema == false && !needed) return std::nullopt;
@@ -105,13 +111,77 @@ class ParameterRules {
   Result<std::string> value_of(const std::string& key, const Json& schema,
                                const std::string& rule) {
     const auto pointer = pointer_to("/properties", key);
+    if (dialect_.form == ArgumentForm::gemma) return marked_value(schema, pointer, rule, 0);
     const bool bare = known_.value(tool_.name, key, "0").is_string();
     if (bare && dialect_.parameter.string_quote.empty()) return text_value(schema, pointer, rule);
-    Json held = schema_;
-    prefix_references(held, whole);
-    auto json = lark_.json({{"$ref", "#" + (whole + pointer)}, {"$defs", {{"whole", held}}}}, true);
+    auto json = json_value(pointer);
     if (!json) return json;
     return fmt::format("{} {}", *json, lark_.literal(dialect_.parameter.after_value));
+  }
+
+  Result<std::string> json_value(const std::string& pointer) const {
+    Json held = schema_;
+    prefix_references(held, whole);
+    return lark_.json({{"$ref", "#" + (whole + pointer)}, {"$defs", {{"whole", held}}}}, true);
+  }
+
+  /// A value of Gemma's form: strings between their quotes, lists of values, other scalars as JSON.
+  Result<std::string> marked_value(const Json& given, const std::string& pointer,
+                                   const std::string& rule, int depth) {
+    const Json schema = followed(given);
+    if (is_text(schema)) {
+      auto text = text_value(schema, pointer, rule);
+      if (!text) return text;
+      return fmt::format("{} {}", lark_.literal(dialect_.parameter.string_quote), *text);
+    }
+    const Json type = schema.value("type", Json());
+    if (type == "array" && depth < 4 && schema.contains("items")) {
+      auto item =
+          marked_value(schema["items"], pointer_to(pointer, "items"), rule + "_i", depth + 1);
+      if (!item) return item;
+      return list_of(*item, schema);
+    }
+    const bool scalar =
+        type == "number" || type == "integer" || type == "boolean" || type == "null";
+    if (!scalar && !schema.contains("enum") && !schema.contains("const")) {
+      return fail(cannot("type", pointer_to(pointer, "type"), dialect_.name));
+    }
+    return json_value(pointer);
+  }
+
+  static std::string list_of(const std::string& item, const Json& schema) {
+    const int least = schema.value("minItems", 0);
+    const Json most = schema.value("maxItems", Json());
+    if (most == 0) return "\"[\" \"]\"";
+    const std::string more =
+        fmt::format("{{{},{}}}", std::max(least - 1, 0),
+                    most.is_number_integer() ? std::to_string(most.get<int>() - 1) : "");
+    const auto items = fmt::format("(({}) (\",\" ({})){})", item, item, more);
+    return fmt::format("\"[\" {}{} \"]\"", items, least == 0 ? "?" : "");
+  }
+
+  /// Every value is a string, or null beside strings.
+  bool is_text(const Json& schema) {
+    const Json type = schema.value("type", Json());
+    if (type == "string") return true;
+    if (type.is_array()) {
+      const auto text = [](const Json& t) { return t == "string" || t == "null"; };
+      return std::ranges::all_of(type, text) &&
+             std::ranges::find(type, Json("string")) != type.end();
+    }
+    if (!type.is_null()) return false;
+    if (schema.contains("const")) return schema["const"].is_string();
+    const auto string = [](const Json& value) { return value.is_string(); };
+    if (schema.contains("enum")) return std::ranges::all_of(schema["enum"], string);
+    for (const char* keyword : {"anyOf", "oneOf"}) {
+      if (!schema.contains(keyword)) continue;
+      const auto text = [&](const Json& one) {
+        const Json branch = followed(one);
+        return branch.value("type", Json()) == "null" || is_text(branch);
+      };
+      return std::ranges::all_of(schema[keyword], text);
+    }
+    return false;
   }
 
   /// A string that stands bare: its end is the first text that ends it.
@@ -130,7 +200,7 @@ class ParameterRules {
       }
       if (options.empty()) return fail(cannot("enum", pointer_to(pointer, "enum"), dialect_.name));
       rules_ += fmt::format("{}: {}\n", terminal, options);
-      return fmt::format("{} {}", terminal, lark_.literal(dialect_.parameter.after_value));
+      return fmt::format("{} {}", terminal, lark_.literal(after_text()));
     }
     for (const char* keyword : {"anyOf", "oneOf", "allOf"}) {
       if (schema.contains(keyword)) return alternatives(schema, keyword, pointer, rule);
@@ -155,7 +225,7 @@ class ParameterRules {
   /// terminal: the library's lexer takes the longest text and would not stop before it.
   std::string ended(const std::string& terminal, const std::string& regex,
                     std::string& rules) const {
-    const auto [plain, rest] = lark_.split_literal(dialect_.parameter.after_value);
+    const auto [plain, rest] = lark_.split_literal(after_text());
     rules +=
         fmt::format("{}_BODY: {}\n{}: {}_BODY {}\n", terminal, regex, terminal, terminal, plain);
     return fmt::format("{} {}", terminal, rest);
@@ -202,9 +272,15 @@ class ParameterRules {
         fmt::format("{}({}){}", from_start ? "" : "(?s:.*)", pattern, to_end ? "" : "(?s:.*)"));
   }
 
-  /// The text that ends a bare value, without white space.
+  /// What follows a string's text.
+  std::string_view after_text() const {
+    const auto& shape = dialect_.parameter;
+    return shape.string_quote.empty() ? shape.after_value : shape.string_quote;
+  }
+
+  /// The text that ends a string, without white space.
   std::string_view ending() const {
-    std::string_view text = dialect_.parameter.after_value;
+    const std::string_view text = after_text();
     const auto first = text.find_first_not_of(" \n");
     return text.substr(first == text.npos ? 0 : first, text.find_last_not_of(" \n") - first + 1);
   }
@@ -232,7 +308,13 @@ class ParameterRules {
     std::ranges::transform(terminal, terminal.begin(),
                            [](unsigned char c) { return std::toupper(c); });
     std::string rules = fmt::format("{}_KEY: /[A-Za-z0-9_.-]+/\n", terminal);
-    const auto value = ended(terminal + "_TEXT", LarkWriter::text_before(ending()), rules);
+    std::string value = ended(terminal + "_TEXT", LarkWriter::text_before(ending()), rules);
+    if (dialect_.form == ArgumentForm::pythonic) value = "%json {}";
+    if (dialect_.form == ArgumentForm::gemma) {
+      rules += fmt::format("{}_SCALAR: /-?[0-9]+(\\.[0-9]+)?|true|false|null/\n", terminal);
+      value =
+          fmt::format("({} {} | {}_SCALAR)", lark_.literal(shape.string_quote), value, terminal);
+    }
     const auto one = fmt::format("{} {}_KEY {} {}", lark_.literal(shape.before_key), terminal,
                                  lark_.literal(shape.after_key), value);
     return fmt::format("{}{}: (({}) ({} {})*)?\n", rules, name_, one, lark_.literal(shape.between),
@@ -260,11 +342,7 @@ Result<std::string> argument_rules(const LarkWriter& lark, const Dialect& dialec
     return fmt::format("{}: {}\n", name, *json);
   }
   if (auto checked = lark.json(schema, true); !checked) return at_tool(checked.error(), tool);
-  if (dialect.form == ArgumentForm::parameters) {
-    return ParameterRules(lark, dialect, tool, name).run();
-  }
-  return fail(ErrorCode::unsupported,
-              fmt::format("calls in the form of {} cannot be forced yet", dialect.name), "tools");
+  return ParameterRules(lark, dialect, tool, name).run();
 }
 
 }  // namespace hearth::text

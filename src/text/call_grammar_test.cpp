@@ -83,6 +83,48 @@ TEST_F(CallGrammarTest, ParametersBetweenMarkers) {
   EXPECT_FALSE(accepts("qwen_xml", call(minutes + "<parameter=label>\n\n</parameter>\n")));
 }
 
+TEST_F(CallGrammarTest, KeysAndValuesAsPythonAndAsGemma) {
+  const auto lfm = [](std::string_view arguments) {
+    return fmt::format("<|tool_call_start|>[set_timer({})]<|tool_call_end|>", arguments);
+  };
+  EXPECT_TRUE(accepts("lfm", lfm("minutes=4")));
+  EXPECT_TRUE(accepts("lfm", lfm("minutes=4, label=\"a\", loud=\"no\"")));
+  EXPECT_FALSE(accepts("lfm", lfm("minutes=4, label=\"\"")));
+  EXPECT_FALSE(accepts("lfm", lfm("label=\"a\"")));
+  const auto gemma = [](std::string_view arguments) {
+    return fmt::format("<|tool_call>call:set_timer{{{}}}<tool_call|>", arguments);
+  };
+  EXPECT_TRUE(accepts("gemma", gemma("minutes:4")));
+  EXPECT_TRUE(accepts("gemma", gemma("minutes:4,label:<|\"|>a \"b\"<|\"|>,loud:<|\"|>yes<|\"|>")));
+  EXPECT_FALSE(accepts("gemma", gemma("minutes:<|\"|>4<|\"|>")));
+  EXPECT_FALSE(accepts("gemma", gemma("minutes:4,loud:<|\"|>maybe<|\"|>")));
+}
+
+TEST_F(CallGrammarTest, ListsInGemmasForm) {
+  const auto schema = Json::parse(R"({"type":"object","required":["v"],"properties":{
+      "v":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":2}}})");
+  auto made = matcher("gemma", false, {}, {{.name = "f", .parameters = schema}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(
+      takes(*made->copy(), "<|tool_call>call:f{v:[<|\"|>a<|\"|>,<|\"|>b<|\"|>]}<tool_call|>"));
+  EXPECT_FALSE(takes(*made->copy(), "<|tool_call>call:f{v:[]}<tool_call|>"));
+  EXPECT_FALSE(takes(*made->copy(), "<|tool_call>call:f{v:[1]}<tool_call|>"));
+}
+
+TEST_F(CallGrammarTest, EveryDialectCanForceACall) {
+  for (const Dialect* dialect : all_dialects()) {
+    for (const bool held : {true, false}) {
+      auto given = tools();
+      for (auto& tool : given) tool.held = held;
+      const LarkWriter lark(*grammars, tokenizer, dialect->markers);
+      auto rules = call_rules(lark, *dialect, given, true);
+      ASSERT_TRUE(rules) << dialect->name << ": " << rules.error().message;
+      const auto made = grammars->matcher(GrammarKind::lark, "start: calls\n" + *rules);
+      EXPECT_TRUE(made) << dialect->name << ": " << made.error().message << "\n" << *rules;
+    }
+  }
+}
+
 TEST_F(CallGrammarTest, WhatIsHeldReadsBackAsTheCall) {
   const std::string text =
       "<tool_call>\n<function=set_timer>\n<parameter=minutes>\n4\n</parameter>\n"
