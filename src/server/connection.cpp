@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/envelope.h"
 
 namespace hearth::server {
 namespace {
@@ -126,7 +127,9 @@ asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate) {
   if (refused) {
     keep_alive_ = false;
     refused_ = true;
-    co_await reply(std::move(*refused));
+    const std::string path = normal_path(std::string_view(parser.get().target()));
+    HttpReply told = in_envelope_of(path, std::move(*refused));
+    co_await reply(std::move(told));
     co_return Next::end;
   }
   request_.body = std::move(parser.get().body());

@@ -35,6 +35,19 @@ HttpReply error_at(std::string_view path, const Error& error) {
   return reply;
 }
 
+HttpReply in_envelope_of(std::string_view path, HttpReply refusal) {
+  const auto& wire = wire_of(path);
+  const auto body = parse_json(refusal.body);
+  const bool openais = body && body->is_object() && !body->contains("type") &&
+                       body->contains("error") && (*body)["error"].is_object();
+  if (!openais || wire.error == services::openai_error) return refusal;
+  Error error{ErrorCode::invalid_request, (*body)["error"].value("message", ""), ""};
+  if (refusal.status == 413) error.code = ErrorCode::too_large;
+  if (refusal.status == 429) error.code = ErrorCode::overloaded;
+  refusal.body = services::dump(wire.error(error));
+  return refusal;
+}
+
 Headers request_id_headers(std::string_view path) {
   const std::string id = services::new_id("req_");
   Headers headers{{"X-Request-Id", id}};

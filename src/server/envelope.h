@@ -13,6 +13,9 @@ namespace hearth::server {
 /// The error with its status, in the envelope of the wire that `path` belongs to.
 HttpReply error_at(std::string_view path, const Error& error);
 
+/// A refusal that was made before the path's wire was known, now in that wire's envelope.
+HttpReply in_envelope_of(std::string_view path, HttpReply refusal);
+
 /// Headers that tell a request's id, "req_" and 24 hex digits: `x-request-id` and, on Anthropic's
 /// wire, `request-id`.
 Headers request_id_headers(std::string_view path);

@@ -154,6 +154,7 @@ Handled about_model(Context& context, Connection& connection, Make make) {
 
 Json running_models(const Context& context) {
   Json entry = model_entry(context);
+  entry.erase("modified_at");
   entry["expires_at"] = utc(context.started + std::chrono::years(100));  // it stays loaded
   entry["size_vram"] = context.model->info.weight_bytes;
   entry["context_length"] = context.model->info.context_length;

@@ -26,6 +26,7 @@ class WiresTest : public ::testing::Test {
     ServerOptions options;
     options.port = 0;
     options.limits.ping_interval = 20ms;
+    options.limits.body_bytes = 4096;
     auto listening = Server::listen(std::move(options));
     EXPECT_TRUE(listening);
     server_ = std::move(*listening);
@@ -84,6 +85,17 @@ TEST_F(WiresTest, responses_pings_are_events_too) {
 TEST_F(WiresTest, ollamas_pings_are_lines_that_add_nothing) {
   const auto stream = after_silence("/api/chat", {{"messages", question}});
   EXPECT_GE(count(stream, "\"content\":\"\"},\"done\":false}\n"), 3) << stream;
+}
+
+TEST_F(WiresTest, a_body_that_is_too_large_is_refused_in_the_wires_own_words) {
+  const Json large{{"prompt", std::string(5000, 'x')}};
+  const auto messages = client().post("/v1/messages", large);
+  EXPECT_EQ(messages.status, 413);
+  EXPECT_EQ(messages.json()["error"]["type"], "request_too_large");
+  const auto ollama = client().post("/api/generate", large);
+  EXPECT_EQ(ollama.status, 413);
+  EXPECT_TRUE(ollama.json()["error"].is_string());
+  EXPECT_TRUE(client().post("/v1/completions", large).json()["error"].contains("param"));
 }
 
 TEST_F(WiresTest, counting_tokens_does_not_wait_for_generation) {
