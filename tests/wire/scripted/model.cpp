@@ -83,11 +83,12 @@ std::string ScriptedEngine::tail(const std::string& prompt) const {
 Result<std::shared_ptr<engine::TokenStream>> ScriptedEngine::submit(engine::GenerateRequest job) {
   const int prompt_tokens = int(job.prompt.size());
   const auto prompt = tokenizer_->decode(job.prompt, false);
-  if (prompt_tokens >= context_length_) {
-    return fail(ErrorCode::context_overflow,
-                fmt::format("the prompt has {} tokens, but the model's context is {} tokens, of "
-                            "which one must be left for the answer",
-                            prompt_tokens, context_length_));
+  if (prompt_tokens >= context_length_) {  // in the engine's words
+    return fail(
+        ErrorCode::context_overflow,
+        fmt::format("prompt is too long: {} tokens > {} maximum (the model's context is {}, "
+                    "of which one must be left for the answer)",
+                    prompt_tokens, context_length_ - 1, context_length_));
   }
   auto picked = script_.take(prompt);
   record_.write({{"turn", picked ? picked->index : -1},
@@ -100,7 +101,7 @@ Result<std::shared_ptr<engine::TokenStream>> ScriptedEngine::submit(engine::Gene
                 "the script has no turn for a prompt that ends in: " + tail(prompt));
   }
   if (picked->turn.refuse) return fail(*picked->turn.refuse, "the script refuses this request");
-  auto ids = tokenizer_->encode(picked->turn.text, {});
+  auto ids = tokenizer_->encode(picked->turn.said(prompt), {});
   if (!ids) return fail(ids.error());
   Row row{picked->index, std::move(picked->turn), std::move(job), std::move(*ids)};
   auto stream = row.stream;

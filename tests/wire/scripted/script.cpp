@@ -39,6 +39,8 @@ Result<void> set_field(Turn& turn, const std::string& key, const Json& value) {
     turn.unless = strings(value);
   } else if (key == "text") {
     turn.text = value.get<std::string>();
+  } else if (key == "reasoning") {
+    turn.reasoning = value.get<std::string>();
   } else if (key == "finish") {
     const auto reason = one_of(finishes, value.get<std::string>());
     if (!reason) return fail(reason.error());
@@ -64,6 +66,10 @@ Result<void> set_field(Turn& turn, const std::string& key, const Json& value) {
 bool Turn::matches(std::string_view prompt) const {
   const auto stands = [&](const std::string& part) { return prompt.find(part) != prompt.npos; };
   return std::ranges::all_of(when, stands) && std::ranges::none_of(unless, stands);
+}
+
+std::string Turn::said(std::string_view prompt) const {
+  return prompt.ends_with("<think>\n") ? reasoning + "\n</think>\n\n" + text : text;
 }
 
 Result<Script> Script::read(const std::filesystem::path& file) {

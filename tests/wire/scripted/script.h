@@ -23,6 +23,7 @@ struct Turn {
   std::vector<std::string> when;    // all must stand in the prompt
   std::vector<std::string> unless;  // none may
   std::string text;                 // what the model says; its markers are control tokens
+  std::string reasoning = "Hm.";    // said first, and closed, where the prompt opens <think>
   engine::FinishReason finish = engine::FinishReason::stop;
   std::chrono::milliseconds delay{0};        // before the first token
   std::chrono::milliseconds token_delay{0};  // before every further one
@@ -30,6 +31,8 @@ struct Turn {
   std::optional<ErrorCode> refuse;           // the request is not admitted
 
   bool matches(std::string_view prompt) const;
+  /// All that is said after `prompt`.
+  std::string said(std::string_view prompt) const;
 };
 
 class Script {
