@@ -118,10 +118,11 @@ Result<std::shared_ptr<TokenStream>> Engine::submit(GenerateRequest request) {
     }
   }
   if (info.context_length > 0 && int(request.prompt.size()) >= info.context_length) {
-    return fail(ErrorCode::context_overflow,
-                fmt::format("prompt is too long: {} tokens > {} maximum (the model's context is {}, "
-                            "of which one must be left for the answer)",
-                            request.prompt.size(), info.context_length - 1, info.context_length));
+    return fail(
+        ErrorCode::context_overflow,
+        fmt::format("prompt is too long: {} tokens > {} maximum (the model's context is {}, "
+                    "of which one must be left for the answer)",
+                    request.prompt.size(), info.context_length - 1, info.context_length));
   }
   if (request.max_tokens && *request.max_tokens < 1) {
     return fail(ErrorCode::invalid_request,
