@@ -1,4 +1,6 @@
 """Messages through Anthropic's own client, against the real server, and every frame against the client's types."""
+import json
+
 import anthropic
 import httpx
 import pytest
@@ -12,6 +14,8 @@ GREEDY = {"extra_body": {"temperature": 0}}  # the client has no argument for it
 LOOK = {"name": "look", "description": "Looks something up", "input_schema": {
     "type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}
 
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "ok": {"type": "boolean"}},
+          "required": ["n", "ok"], "additionalProperties": False}
 
 def client_of(server):
     return anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0)
@@ -226,3 +230,19 @@ def test_a_failure_after_the_start_is_an_error_event():
             frames = list(events(response))
     assert frames[-1]["type"] == "error" and frames[-1]["error"]["type"] == "api_error"
     assert not any(f["type"] == "message_stop" for f in frames)
+
+
+def test_a_schema_and_a_forced_call_hold_a_real_model(real_server):
+    asked = {"max_tokens": 80, "temperature": 0, "messages": [{"role": "user", "content": "Give n and ok."}]}
+    constrained = real_server.http.post("/v1/messages", json={
+        **asked, "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}).json()
+    answer = json.loads(check(Message, constrained).content[0].text)
+    assert set(answer) == {"n", "ok"} and isinstance(answer["n"], int) and isinstance(answer["ok"], bool)
+    forced = check(Message, real_server.http.post("/v1/messages", json={
+        **asked, "tools": [{"name": "set", "input_schema": SCHEMA}, LOOK],
+        "tool_choice": {"type": "tool", "name": "set"}}).json())
+    assert forced.stop_reason == "tool_use" and [b.type for b in forced.content] == ["tool_use"]
+    assert forced.content[0].name == "set" and set(forced.content[0].input) == {"n", "ok"}
+    refused = real_server.http.post("/v1/messages", json={
+        **asked, "output_config": {"format": {"type": "json_schema", "schema": {"not": {}}}}})
+    assert refused.status_code == 400 and '"not"' in refused.json()["error"]["message"]

@@ -11,6 +11,8 @@ from strict import check
 HI = [{"role": "user", "content": "hi"}]
 LOOK = {"type": "function", "function": {"name": "look", "description": "Looks something up", "parameters": {
     "type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}}
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "ok": {"type": "boolean"}},
+          "required": ["n", "ok"], "additionalProperties": False}
 OURS = {"id", "index", "bytes", "piece"}  # of calls (Ollama sends both) and of log-probabilities
 
 
@@ -143,3 +145,13 @@ def test_a_failure_after_the_start_reaches_the_client():
     with Scripted([turn("half of", finish="error")]) as server:
         with pytest.raises(ollama.ResponseError):
             list(ollama.Client(host=server.url).chat(model="any", messages=HI, stream=True))
+
+
+def test_a_schema_holds_a_real_model(real_server):
+    client = ollama.Client(host=real_server.url)
+    fields = {"model": "any", "options": {"num_predict": 80, "temperature": 0}}
+    answer = client.chat(messages=[{"role": "user", "content": "Give n and ok."}], format=SCHEMA, **fields)
+    assert set(json.loads(answer.message.content)) == {"n", "ok"} and answer.done_reason == "stop"
+    json.loads(client.generate(prompt="Give n as JSON", format="json", **fields).response)
+    with pytest.raises(ollama.ResponseError, match='"not"'):
+        client.generate(prompt="x", format={"not": {}}, **fields)

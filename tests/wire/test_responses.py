@@ -1,4 +1,6 @@
 """Responses through OpenAI's own client, against the real server, and every event against the client's types."""
+import json
+
 import openai
 import pytest
 from openai.types.responses import Response, ResponseStreamEvent
@@ -12,6 +14,8 @@ OURS = {"status", "store"}  # of custom tool calls; what OpenAI says, though its
 LOOK = {"type": "function", "name": "look", "description": "Looks something up", "parameters": {
     "type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}
 
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "ok": {"type": "boolean"}},
+          "required": ["n", "ok"], "additionalProperties": False}
 
 def client_of(server):
     return openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0)
@@ -199,3 +203,16 @@ def test_errors_name_what_is_wrong(server, body, status, code, text):
     error = response.json()["error"]
     assert error["type"] == "invalid_request_error" and error["code"] == code
     assert text in error["message"]
+
+
+def test_a_schema_and_a_forced_call_hold_a_real_model(real_server):
+    asked = {"input": "Give n and ok.", "max_output_tokens": 80, "temperature": 0}
+    constrained = check(Response, real_server.http.post("/v1/responses", json={
+        **asked, "text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA, "strict": True}}}).json(), OURS)
+    assert set(json.loads(constrained.output[0].content[0].text)) == {"n", "ok"}
+    assert constrained.status == "completed"
+    forced = check(Response, real_server.http.post("/v1/responses", json={
+        **asked, "tools": [LOOK, {"type": "function", "name": "set", "parameters": SCHEMA}],
+        "tool_choice": {"type": "function", "name": "set"}}).json(), OURS)
+    assert [i.type for i in forced.output] == ["function_call"]
+    assert set(json.loads(forced.output[0].arguments)) == {"n", "ok"}
