@@ -6,6 +6,7 @@
 #include <cctype>
 #include <set>
 
+#include "text/call_values.h"
 #include "text/grammar_schema.h"
 #include "text/schema_ref.h"
 
@@ -149,17 +150,6 @@ class ParameterRules {
     return json_value(pointer);
   }
 
-  static std::string list_of(const std::string& item, const Json& schema) {
-    const int least = schema.value("minItems", 0);
-    const Json most = schema.value("maxItems", Json());
-    if (most == 0) return "\"[\" \"]\"";
-    const std::string more =
-        fmt::format("{{{},{}}}", std::max(least - 1, 0),
-                    most.is_number_integer() ? std::to_string(most.get<int>() - 1) : "");
-    const auto items = fmt::format("(({}) (\",\" ({})){})", item, item, more);
-    return fmt::format("\"[\" {}{} \"]\"", items, least == 0 ? "?" : "");
-  }
-
   /// Every value is a string, or null beside strings.
   bool is_text(const Json& schema) {
     const Json type = schema.value("type", Json());
@@ -260,16 +250,6 @@ class ParameterRules {
       schema = Json(*resolve_pointer(schema_, *pointer));
     }
     return schema.is_object() ? schema : Json::object();
-  }
-
-  /// A pattern may match anywhere, but for its anchors.
-  static std::string searched(std::string pattern) {
-    const bool from_start = pattern.starts_with('^');
-    const bool to_end = pattern.ends_with('$') && !pattern.ends_with("\\$");
-    if (from_start) pattern.erase(0, 1);
-    if (to_end) pattern.pop_back();
-    return LarkWriter::regex(
-        fmt::format("{}({}){}", from_start ? "" : "(?s:.*)", pattern, to_end ? "" : "(?s:.*)"));
   }
 
   /// What follows a string's text.
