@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
+
+#include "services/chat/call_id.h"
 
 namespace hearth::services {
 namespace {
@@ -27,6 +30,35 @@ text::Conversation with_thinking(text::Conversation conversation, const ServerDe
   return conversation;
 }
 
+/// The message from which on the template refuses the conversation with these words: growing
+/// beginnings are rendered until one is refused so. None when that does not tell.
+std::optional<std::size_t> refused_message(const text::ChatTemplate& chat_template,
+                                           text::Conversation conversation,
+                                           const std::string& words) {
+  constexpr std::size_t most_messages = 256;
+  const Json messages = std::move(conversation.messages);
+  if (messages.size() > most_messages) return std::nullopt;
+  conversation.messages = Json::array();
+  conversation.retry_merged = false;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    conversation.messages.push_back(messages[i]);
+    const auto rendered = chat_template.render(conversation);
+    if (!rendered && rendered.error().message == words) return i;
+  }
+  return std::nullopt;
+}
+
+/// Says which message a template refuses.
+Error naming_message(Error error, const text::ChatTemplate& chat_template,
+                     const text::Conversation& conversation) {
+  if (error.param.empty()) error.param = "messages";
+  if (const auto i = refused_message(chat_template, conversation, error.message)) {
+    error.param = fmt::format("messages[{}]", *i);
+    error.message += fmt::format(" (at messages[{}])", *i);
+  }
+  return error;
+}
+
 Result<Ids> encode_chat(const LoadedModel& model, const text::Conversation& sent,
                         const ServerDefaults& defaults) {
   if (!model.chat_template) {
@@ -36,14 +68,18 @@ Result<Ids> encode_chat(const LoadedModel& model, const text::Conversation& sent
                 "messages");
   }
   auto conversation = with_thinking(sent, defaults);
+  if (wants_short_call_ids(model.chat_template->source())) {
+    conversation.messages = with_short_call_ids(std::move(conversation.messages));
+  }
+  const auto original = conversation;
   auto ids = model.chat_template->encode(conversation);
   for (const auto repair : {merge_turns, fold_system}) {
     if (ids || ids.error().code != ErrorCode::invalid_request) break;
-    conversation.messages = repair(sent.messages);
+    conversation.messages = repair(original.messages);
     if (auto repaired = model.chat_template->encode(conversation)) return repaired;
   }
-  if (!ids && ids.error().param.empty()) ids.error().param = "messages";
-  return ids;
+  if (ids || ids.error().code != ErrorCode::invalid_request) return ids;
+  return fail(naming_message(ids.error(), *model.chat_template, original));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/chat/call_id.h"
 #include "services/chat/sampling_values.h"
 #include "services/chat/scripted_model.h"
 
@@ -44,6 +45,58 @@ TEST(Prompt, merging_keeps_tool_turns_apart) {
   const Json merged = merge_turns(messages);
   ASSERT_EQ(merged.size(), 3u);
   EXPECT_EQ(merged[2]["content"], "x\n\ny");
+}
+
+/// Refuses tool results, as templates of models without tools do.
+class NoToolsTemplate : public testing::PlainTemplate {
+ public:
+  explicit NoToolsTemplate(std::string source = "plain") : source_(std::move(source)) {}
+  Result<text::RenderedChat> render(const text::Conversation& chat) const override {
+    for (const Json& message : chat.messages) {
+      if (message["role"] != "tool") continue;
+      return fail(ErrorCode::invalid_request, "prompt build failed: no tools, please", "messages");
+    }
+    return PlainTemplate::render(chat);
+  }
+  Result<std::vector<text::TokenId>> encode(const text::Conversation& chat) const override {
+    const auto rendered = render(chat);
+    if (!rendered) return fail(rendered.error());
+    return testing::ByteTokenizer().encode(rendered->text(), {});
+  }
+  const std::string& source() const override { return source_; }
+
+ private:
+  const std::string source_;
+};
+
+TEST(Prompt, what_a_template_refuses_is_named_by_its_index) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = std::make_shared<NoToolsTemplate>();
+  text::Conversation chat;
+  chat.messages = Json::parse(R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},
+    {"role":"tool","content":"c"},{"role":"user","content":"d"}])");
+  const auto ids = encode_input(*model, chat, {});
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(ids.error().param, "messages[2]");
+  EXPECT_EQ(ids.error().message, "prompt build failed: no tools, please (at messages[2])");
+}
+
+TEST(Prompt, call_ids_are_short_where_the_template_wants_them_so) {
+  const Json messages = Json::parse(R"([
+    {"role":"assistant","content":"","tool_calls":[{"id":"call_0123456789","type":"function",
+      "function":{"name":"f","arguments":{}}},{"id":"abc123XYZ","type":"function",
+      "function":{"name":"f","arguments":{}}}]},
+    {"role":"tool","tool_call_id":"call_0123456789","content":"1"}])");
+  const Json shortened = with_short_call_ids(messages);
+  const auto id = shortened[0]["tool_calls"][0]["id"].get<std::string>();
+  EXPECT_EQ(id.size(), 9u);
+  EXPECT_EQ(shortened[1]["tool_call_id"], id);
+  EXPECT_EQ(shortened[0]["tool_calls"][1]["id"], "abc123XYZ") << "it fits already";
+  const auto model = testing::scripted_model(nullptr);
+  EXPECT_NE(rendered(*model, messages).find("call_0123456789"), std::string::npos);
+  model->chat_template = std::make_shared<NoToolsTemplate>("tool_call.id|length != 9");
+  const Json calls = Json::array({messages[0]});
+  EXPECT_EQ(rendered(*model, calls).find("call_0123456789"), std::string::npos);
 }
 
 TEST(Prompt, a_model_without_a_template_says_why) {
