@@ -43,7 +43,7 @@ class Pump {
 
   void note_first_token(const services::Event& event) {
     first_token_ = true;
-    if (!std::holds_alternative<services::TextDelta>(event)) return;
+    if (std::holds_alternative<services::Finished>(event)) return;
     const std::chrono::duration<double> waited =
         std::chrono::steady_clock::now() - running_.arrived;
     context_.metrics.first_token_seconds.add(waited.count());
