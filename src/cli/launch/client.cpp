@@ -34,9 +34,9 @@ Variables claude_environment(const Target& target) {
           {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"}};
 }
 
-ConfigFile claude_config(const Target& target, const Environment& environment) {
-  ConfigFile file{.path = folder_of(environment, "CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
-                  .kind = ConfigFile::Kind::json,
+ClientFile claude_config(const Target& target, const Environment& environment) {
+  ClientFile file{.path = folder_of(environment, "CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+                  .kind = ClientFile::Kind::json,
                   .settings = {},
                   .text = {}};
   for (const auto& [name, value] : claude_environment(target)) {
@@ -61,7 +61,7 @@ std::vector<std::string> codex_arguments(const Target& target) {
           "-c", fmt::format("model_context_window={}", target.context_length)};
 }
 
-ConfigFile codex_config(const Target& target, const Environment& environment) {
+ClientFile codex_config(const Target& target, const Environment& environment) {
   auto text = fmt::format(
       "# {}: `hearth launch codex --remove` deletes this file; start with `codex --profile "
       "hearth`\n"
@@ -71,7 +71,7 @@ ConfigFile codex_config(const Target& target, const Environment& environment) {
       marker, toml(target.model), target.context_length, toml(target.v1()),
       toml("Bearer " + target.api_key));
   return {.path = folder_of(environment, "CODEX_HOME", ".codex") / "hearth.config.toml",
-          .kind = ConfigFile::Kind::whole,
+          .kind = ClientFile::Kind::whole,
           .settings = {},
           .text = std::move(text)};
 }
@@ -97,12 +97,12 @@ Variables opencode_environment(const Target& target) {
   return {{"OPENCODE_CONFIG_CONTENT", config.dump()}};
 }
 
-ConfigFile opencode_config(const Target& target, const Environment& environment) {
+ClientFile opencode_config(const Target& target, const Environment& environment) {
   const auto folder = folder_of(environment, "XDG_CONFIG_HOME", ".config") / "opencode";
   std::error_code ignored;
   const bool commented = fs::exists(folder / "opencode.jsonc", ignored);
   return {.path = folder / (commented ? "opencode.jsonc" : "opencode.json"),
-          .kind = ConfigFile::Kind::json,
+          .kind = ClientFile::Kind::json,
           .settings = {{{"provider", "hearth"}, opencode_provider(target)},
                        {{"model"}, "hearth/" + target.model},
                        {{"small_model"}, "hearth/" + target.model}},
@@ -118,9 +118,9 @@ Variables aider_environment(const Target& target) {
           {"AIDER_SHOW_MODEL_WARNINGS", "false"}};
 }
 
-ConfigFile aider_config(const Target& target, const Environment& environment) {
+ClientFile aider_config(const Target& target, const Environment& environment) {
   return {.path = fs::path(environment.get_or("HOME", "")) / ".aider.conf.yml",
-          .kind = ConfigFile::Kind::yaml,
+          .kind = ClientFile::Kind::yaml,
           .settings = {{{"model"}, "openai/" + target.model},
                        {{"openai-api-base"}, target.v1()},
                        {{"openai-api-key"}, target.api_key},
@@ -136,9 +136,9 @@ Variables pi_environment(const Target& target) {
 
 std::vector<std::string> pi_arguments(const Target&) { return {"--model", "hearth/local"}; }
 
-ConfigFile pi_config(const Target& target, const Environment& environment) {
+ClientFile pi_config(const Target& target, const Environment& environment) {
   return {.path = pi_extension_path(environment),
-          .kind = ConfigFile::Kind::whole,
+          .kind = ClientFile::Kind::whole,
           .settings = {},
           .text = pi_extension(target)};
 }

@@ -28,7 +28,7 @@ struct Target {
 };
 
 /// A file that a client reads, and what we put there.
-struct ConfigFile {
+struct ClientFile {
   enum class Kind {
     json,   // members of an object, comments allowed
     yaml,   // top-level keys
@@ -51,7 +51,7 @@ struct Client {
   Variables (*environment)(const Target&);
   std::vector<std::string> (*arguments)(const Target&);  // before the user's own; may be null
   /// Null where the environment alone points the client at a server.
-  ConfigFile (*config)(const Target&, const Environment&);
+  ClientFile (*config)(const Target&, const Environment&);
   std::string_view then;  // what starts it once the file is there; empty: the program alone
 };
 

@@ -6,9 +6,9 @@
 namespace hearth::cli {
 namespace {
 
-using Kind = ConfigFile::Kind;
+using Kind = ClientFile::Kind;
 
-YamlKeys yaml_keys(const ConfigFile& file) {
+YamlKeys yaml_keys(const ClientFile& file) {
   YamlKeys keys;
   for (const auto& [path, value] : file.settings) {
     keys.emplace_back(path.front(), value.is_string() ? value.get<std::string>() : value.dump());
@@ -17,7 +17,7 @@ YamlKeys yaml_keys(const ConfigFile& file) {
 }
 
 /// Takes out one member, and the objects around it that it leaves empty and that were not there.
-void take_out(std::string& text, ConfigFile::Path path, std::string_view before) {
+void take_out(std::string& text, ClientFile::Path path, std::string_view before) {
   if (const auto old = json_member(before, path)) {
     if (auto back = set_json_text(text, path, *old)) text = std::move(*back);
     return;
@@ -32,7 +32,7 @@ void take_out(std::string& text, ConfigFile::Path path, std::string_view before)
 
 }  // namespace
 
-Result<std::string> with_settings(const ConfigFile& file, const std::optional<std::string>& text) {
+Result<std::string> with_settings(const ClientFile& file, const std::optional<std::string>& text) {
   if (file.kind == Kind::whole) return file.text;
   std::string out = text.value_or("");
   if (file.kind == Kind::yaml) return set_yaml_keys(out, yaml_keys(file));
@@ -44,7 +44,7 @@ Result<std::string> with_settings(const ConfigFile& file, const std::optional<st
   return out;
 }
 
-std::optional<std::string> without_settings(const ConfigFile& file, std::string_view text,
+std::optional<std::string> without_settings(const ClientFile& file, std::string_view text,
                                             const std::optional<std::string>& before) {
   if (file.kind == Kind::whole) return before;
   std::string out(text);

@@ -138,7 +138,7 @@ std::string Setup::edited(const fs::path& file) const {
 }
 
 /// What the file would be had we never written it.
-Result<std::optional<std::string>> Setup::base_of(const ConfigFile& file, const Record& record,
+Result<std::optional<std::string>> Setup::base_of(const ClientFile& file, const Record& record,
                                                   bool force) const {
   auto now = read_if_there(record.path);
   if (!now) return fail(now.error());
@@ -148,7 +148,7 @@ Result<std::optional<std::string>> Setup::base_of(const ConfigFile& file, const 
   return without_settings(file, **now, record.before);
 }
 
-Result<void> Setup::write(const ConfigFile& file, bool force) {
+Result<void> Setup::write(const ClientFile& file, bool force) {
   if (auto fit = check_place(file.path); !fit) return fit;
   auto record = read_record();
   if (record && record->path != file.path) {
@@ -160,7 +160,7 @@ Result<void> Setup::write(const ConfigFile& file, bool force) {
   if (!again) record = Record{.path = file.path, .before = {}, .after = {}, .folders = {}};
   auto base = again ? base_of(file, *record, force) : read_if_there(file.path);
   if (!base) return fail(base.error());
-  if (file.kind == ConfigFile::Kind::whole && *base) {
+  if (file.kind == ClientFile::Kind::whole && *base) {
     if (is_ours(**base)) {
       *base = std::nullopt;
     } else if (!force) {
@@ -184,11 +184,11 @@ Result<void> Setup::write(const ConfigFile& file, bool force) {
   return replace(file.path, record->after);
 }
 
-Result<Setup::Removed> Setup::remove(const ConfigFile& file, bool force) {
+Result<Setup::Removed> Setup::remove(const ClientFile& file, bool force) {
   const auto record = read_record();
   if (!record) {
     const auto now = read_file(file.path);
-    if (file.kind != ConfigFile::Kind::whole || !now || !is_ours(*now)) return Removed::nothing;
+    if (file.kind != ClientFile::Kind::whole || !now || !is_ours(*now)) return Removed::nothing;
     std::error_code failed;
     if (!fs::remove(file.path, failed)) {
       return fail(ErrorCode::io, fmt::format("{}: {}", file.path.string(), failed.message()));

@@ -19,20 +19,20 @@ class Setup {
   ///               where ours would stand
   /// Errors: io (cannot be written, a symbolic link), corrupt_file, unsupported (no file that we
   /// can add to), invalid_request (edited since; a foreign file). Nothing has been changed then.
-  Result<void> write(const ConfigFile& file, bool force);
+  Result<void> write(const ClientFile& file, bool force);
 
   enum class Removed { restored, deleted, taken_out, nothing };
   /// Brings the file back byte for byte, or deletes what was not there.
   /// @param force  where it was edited since: takes out our settings alone
   /// Errors: io; invalid_request (edited since).
-  Result<Removed> remove(const ConfigFile& file, bool force);
+  Result<Removed> remove(const ClientFile& file, bool force);
 
  private:
   struct Record;
   std::optional<Record> read_record() const;
   Result<void> write_record(const Record& record) const;
   void drop_record() const;
-  Result<std::optional<std::string>> base_of(const ConfigFile& file, const Record& record,
+  Result<std::optional<std::string>> base_of(const ClientFile& file, const Record& record,
                                              bool force) const;
   std::string edited(const std::filesystem::path& file) const;
 

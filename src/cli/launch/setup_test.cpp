@@ -24,7 +24,7 @@ class SetupTest : public testing::Test {
   ~SetupTest() override { fs::remove_all(home_); }
 
   cli::Setup setup(std::string_view client) const { return {home_ / "state", client}; }
-  ConfigFile config(std::string_view client, std::string model = "m") const {
+  ClientFile config(std::string_view client, std::string model = "m") const {
     return find_client(client)->config(Target{.model = std::move(model)}, environment_);
   }
   void put(const fs::path& path, std::string_view bytes) const {
