@@ -1,8 +1,11 @@
 """`hearth launch` and `hearth harness`: what they print, write and undo. The clients are stand-ins."""
+import contextlib
+import http.server
 import json
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -139,6 +142,28 @@ def test_a_server_is_started_for_the_client_and_ends_with_it(home, tiny):
     assert "Starting" in done.stderr or "serves tiny-chat" in done.stderr
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), timeout=2).close()
+
+
+def test_a_server_that_still_loads_is_waited_for(home):
+    class Slow(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            time.sleep(3)
+            body = json.dumps({"data": [{"id": "slow-model", "context_window": 4096}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with contextlib.suppress(OSError):  # the first asker has left by now
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as slow:
+        threading.Thread(target=slow.serve_forever, daemon=True).start()
+        done = home.hearth("launch", "claude", "--base-url", f"http://127.0.0.1:{slow.server_port}")
+        slow.shutdown()
+    assert done.returncode == 7 and "ANTHROPIC_MODEL=slow-model" in done.stdout, done.stderr
+    assert "serves slow-model" in done.stderr
 
 
 def test_a_server_that_cannot_start_says_why(home):

@@ -136,7 +136,13 @@ class Launch : public Command {
 
   Result<int> start(Context& context, const fs::path& program) const {
     std::optional<Companion> companion;
-    auto target = ask_served(base_, api_key_, seconds(5));
+    auto target = ask_served(base_, api_key_, seconds(2));
+    if (!target && target.error().code == ErrorCode::overloaded) {
+      Step step(context.terminal, base_.url + " still loads its model",
+                context.quiet ? Steps::hidden : Steps::shown);
+      target = ask_served(base_, api_key_, seconds(600));
+      if (target) step.done(fmt::format("{} serves {}", base_.url, target->model));
+    }
     if (!target && target.error().code == ErrorCode::not_found && base_.on_this_machine()) {
       auto started = start_server(context);
       if (!started) return fail(started.error());

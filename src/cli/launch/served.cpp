@@ -23,17 +23,23 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// The whole answer to one GET. The server closes after it.
-std::optional<std::string> get(const BaseUrl& base, std::string_view path,
-                               const std::string& api_key, std::chrono::milliseconds limit) {
+/// The whole answer to one GET. The server closes after it. Errors: as ask_served.
+Result<std::string> get(const BaseUrl& base, std::string_view path, const std::string& api_key,
+                        std::chrono::milliseconds limit) {
   asio::ip::tcp::iostream stream;
   stream.expires_after(limit);
   stream.connect(base.host, base.port);
-  if (!stream) return std::nullopt;
+  if (!stream) return fail(ErrorCode::not_found, "nothing answers at " + base.url);
   stream << "GET " << path << " HTTP/1.1\r\nHost: " << base.host << ":" << base.port
          << "\r\nConnection: close\r\nAuthorization: Bearer " << api_key << "\r\n\r\n"
          << std::flush;
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+  std::string answer(std::istreambuf_iterator<char>(stream), {});
+  if (answer.empty()) {
+    return fail(ErrorCode::overloaded,
+                fmt::format("{} takes requests but has not answered within {} s", base.url,
+                            std::chrono::duration<double>(limit).count()));
+  }
+  return answer;
 }
 
 tl::unexpected<Error> no_server(const BaseUrl& base, std::string_view said) {
@@ -84,9 +90,7 @@ Result<Target> ask_served(const BaseUrl& base, const std::string& api_key,
                           std::chrono::milliseconds limit) {
   if (base.https) return fail(ErrorCode::not_found, base.url + " is https, which is not asked");
   const auto answer = get(base, "/v1/models", api_key, limit);
-  if (!answer || answer->empty()) {
-    return fail(ErrorCode::not_found, "nothing answers at " + base.url);
-  }
+  if (!answer) return fail(answer.error());
   const auto status = answer->substr(0, answer->find("\r\n"));
   if (status.find(" 401") != status.npos) {
     return fail(ErrorCode::unauthorized,

@@ -26,8 +26,9 @@ struct BaseUrl {
 Result<BaseUrl> parse_base_url(std::string_view text);
 
 /// What GET /v1/models says, with the key where one is given.
-/// Errors: not_found (nobody there, or https, which is not asked), unauthorized, unsupported
-/// (somebody who is no such server, or serves no model).
+/// Errors: not_found (nobody there, or https, which is not asked), overloaded (no answer yet: a
+/// server that still loads its model), unauthorized, unsupported (somebody who is no such server,
+/// or serves no model).
 Result<Target> ask_served(const BaseUrl& base, const std::string& api_key,
                           std::chrono::milliseconds limit);
 
