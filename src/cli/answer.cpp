@@ -14,18 +14,26 @@ double rate(int tokens, double seconds) { return seconds > 0 ? tokens / seconds 
 
 Result<Answer> run_answer(const std::shared_ptr<services::LoadedModel>& model,
                           const services::Request& request, Interrupts& interrupts,
-                          const Sink& sink) {
+                          Terminal& terminal, const Sink& sink) {
   auto started = services::Generation::start(model, request);
   if (!started) return fail(started.error());
   const auto generation = std::move(*started);
   interrupts.on_signal([&] { generation->cancel(); });
   Answer answer;
   std::optional<Error> error;
+  bool thinking = false;
   while (!generation->finished()) {
     for (const auto& event : generation->next()) {
       if (const auto* delta = std::get_if<services::TextDelta>(&event)) {
+        if (thinking && !delta->text.empty() && terminal.err_is_terminal()) terminal.err("\n\n");
+        thinking = thinking && delta->text.empty();
         answer.text += delta->text;
         if (!delta->text.empty() && !sink(delta->text)) generation->cancel();
+      } else if (const auto* reasoning = std::get_if<services::ReasoningDelta>(&event)) {
+        thinking = thinking || !reasoning->text.empty();
+        if (terminal.err_is_terminal()) {
+          terminal.err(terminal.paint_err(printable(reasoning->text), Style::dim));
+        }
       } else if (const auto* finished = std::get_if<services::Finished>(&event)) {
         answer.reason = finished->reason;
         answer.usage = finished->usage;
@@ -35,6 +43,12 @@ Result<Answer> run_answer(const std::shared_ptr<services::LoadedModel>& model,
   }
   interrupts.on_signal({});
   if (error) return fail(*error);
+  if (thinking && terminal.err_is_terminal()) terminal.err("\n");
+  if (answer.text.empty() && thinking && answer.reason == engine::FinishReason::length) {
+    terminal.warn(
+        "the model was still thinking when the limit of tokens was reached; "
+        "raise --max-tokens");
+  }
   return answer;
 }
 

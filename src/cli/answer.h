@@ -24,11 +24,12 @@ struct Answer {
 /// Takes a piece of text; false when nobody reads any more, which cancels the answer.
 using Sink = std::function<bool(std::string_view)>;
 
-/// Runs a request. SIGINT or SIGTERM cancels it; then `reason` is cancelled.
+/// Runs a request. SIGINT or SIGTERM cancels it; then `reason` is cancelled. Reasoning goes dim to
+/// stderr where that is a terminal; an answer that was cut before it began is warned of.
 /// Errors: those of Generation::start, and the engine's own while it runs.
 Result<Answer> run_answer(const std::shared_ptr<services::LoadedModel>& model,
                           const services::Request& request, Interrupts& interrupts,
-                          const Sink& sink);
+                          Terminal& terminal, const Sink& sink);
 
 /// "512 prompt tokens in 1.20 s (426.7/s), 64 tokens in 1.42 s (44.4/s), first after 1.21 s".
 std::string stats_line(const engine::Usage& usage);

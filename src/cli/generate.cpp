@@ -122,7 +122,7 @@ class Generate : public Command {
       open = open && terminal.out(terminal.out_is_terminal() ? printable(text) : std::string(text));
       return open;
     };
-    const auto answer = run_answer(model, request(), interrupts,
+    const auto answer = run_answer(model, request(), interrupts, terminal,
                                    [&](std::string_view text) { return !stream || write(text); });
     if (!answer) return fail(answer.error());
     const bool whole = answer->reason != engine::FinishReason::cancelled;

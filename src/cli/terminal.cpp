@@ -75,6 +75,8 @@ bool Terminal::out(std::string_view text) {
   throw std::system_error(error, std::generic_category(), "standard output");
 }
 
+void Terminal::err(std::string_view text) { write_all(STDERR_FILENO, text); }
+
 void Terminal::note(std::string_view line) {
   write_all(STDERR_FILENO, fmt::format("{}\n", line));  // nobody left to tell when this fails
 }

@@ -30,6 +30,8 @@ class Terminal {
   /// no more to do, and that is no error. Throws std::system_error for any other failure.
   bool out(std::string_view text);
 
+  /// Writes to stderr as it is.
+  void err(std::string_view text);
   /// A line on stderr.
   void note(std::string_view line);
   /// "hearth: warning: ..." on stderr.

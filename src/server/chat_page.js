@@ -146,6 +146,17 @@ function addNotes(item, text, speed) {
   item.append(notes);
 }
 
+/// Adds to what the model thinks before it answers: folded, above the answer.
+function showThought(item, text) {
+  let thought = item.querySelector("details");
+  if (!thought) {
+    thought = element("details");
+    thought.append(element("summary", "Thinking"), element("div"));
+    item.prepend(thought);
+  }
+  thought.lastChild.textContent += text;
+}
+
 function addError(item, words) {
   const error = element("div", words);
   error.className = "error";
@@ -174,7 +185,12 @@ async function readAnswer(item, controller) {
     for await (const event of events(response)) {
       if (event.error) throw new Error(event.error.message);
       usage = event.usage ?? usage;
-      const piece = event.choices[0]?.delta?.content;
+      const delta = event.choices[0]?.delta;
+      if (delta?.reasoning) {
+        first ||= performance.now();
+        follow(() => showThought(item, delta.reasoning));
+      }
+      const piece = delta?.content;
       if (!piece) continue;
       first ||= performance.now();
       text += piece;

@@ -47,7 +47,7 @@ Json replies(const Json& about) {
     content["application/json"] = {{"schema", reference(about["reply"])}};
   }
   if (about.contains("stream")) {
-    content[about["stream"].get<std::string>()] = {{"schema", {{"type", "string"}}}};
+    content[about["stream"].get<std::string>()] = {{"schema", reference("StreamItem")}};
   }
   const Json error{{"description", "What was wrong"},
                    {"content", {{"application/json", {{"schema", reference("Error")}}}}}};

@@ -62,10 +62,11 @@ class Chat : public Command {
     request.input = std::move(conversation);
     interrupts.reset();
     bool open = true;
-    const auto answered = run_answer(model, request, interrupts, [&](std::string_view text) {
-      open = terminal.out(terminal.out_is_terminal() ? printable(text) : std::string(text));
-      return open;
-    });
+    const auto answered =
+        run_answer(model, request, interrupts, terminal, [&](std::string_view text) {
+          open = terminal.out(terminal.out_is_terminal() ? printable(text) : std::string(text));
+          return open;
+        });
     if (!answered) return fail(answered.error());
     if (!open) std::_Exit(exit_ok);  // nobody reads any more
     terminal.out("\n");

@@ -172,6 +172,7 @@ Json anthropic_options_of(const Json& body) {
 
 Result<Request> parse_messages(const Json& body, std::string_view model) {
   Request request;
+  if (auto named = read_string(body, "model"); !named) return fail(named.error());
   auto chat = messages_conversation(body, model, request);
   if (!chat) return fail(chat.error());
   request.input = std::move(*chat);

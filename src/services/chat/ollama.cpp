@@ -162,6 +162,8 @@ std::optional<Json> ollama_load_reply(const Json& body, std::string_view model, 
   const Json* input = field(body, chat ? "messages" : "prompt");
   if (input && !(input->is_array() && input->empty()) && *input != "") return std::nullopt;
   if (field(body, "images") || field(body, "suffix")) return std::nullopt;
+  Request probe;
+  if (!read_ollama_options(body, probe)) return std::nullopt;  // parsing it will say why
   Json reply{{"model", model}, {"created_at", ollama_time()}};
   if (chat) {
     reply["message"] = {{"role", "assistant"}, {"content", ""}};

@@ -95,6 +95,7 @@ Result<std::optional<Constraint>> ollama_format(const Json& body) {
 }  // namespace
 
 Result<void> read_ollama_options(const Json& body, Request& request) {
+  if (auto named = read_string(body, "model"); !named) return fail(named.error());
   const Json none = Json::object();
   const Json* sent = field(body, "options");
   if (sent && !sent->is_object()) return fail(wrong_value("options", *sent, "an object"));

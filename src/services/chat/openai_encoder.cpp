@@ -8,7 +8,7 @@ namespace hearth::services {
 
 OpenAiEncoder::OpenAiEncoder(const Request& request, ReplyInfo info, const Names& names)
     : stream_(request.stream), logprobs_(request.top_logprobs >= 0),
-      include_usage_(request.include_usage), service_tier_(request.service_tier),
+      include_usage_(request.include_usage.value_or(false)), service_tier_(request.service_tier),
       info_(std::move(info)), names_(names), id_(fmt::format("{}{}", names.id_prefix, new_uuid())),
       choices_(request.choices()) {}
 
@@ -74,11 +74,8 @@ void OpenAiEncoder::gather(Choice& choice, const Event& event) {
 
 std::string OpenAiEncoder::end(const Usage& usage) {
   std::string out;
-  if (last_) {
-    if (!include_usage_) (*last_)["usage"] = openai_usage(usage);
-    out = sse_data(*last_);
-  }
-  if (include_usage_.value_or(false)) {
+  if (last_) out = sse_data(*last_);
+  if (include_usage_) {
     Json totals = head(names_.chunk_object);
     totals["choices"] = Json::array();
     totals["usage"] = openai_usage(usage);
@@ -119,7 +116,7 @@ Json OpenAiEncoder::chunk(int index, Json choice) const {
   indexed.update(choice);
   Json out = head(names_.chunk_object);
   out["choices"] = Json::array({std::move(indexed)});
-  if (include_usage_.value_or(false)) out["usage"] = nullptr;
+  if (include_usage_) out["usage"] = nullptr;
   return out;
 }
 

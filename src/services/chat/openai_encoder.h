@@ -63,7 +63,7 @@ class OpenAiEncoder : public Encoder {
   std::string delta_frames(int index, const Event& event);
 
   const bool stream_, logprobs_;
-  const std::optional<bool> include_usage_;
+  const bool include_usage_;
   const std::string service_tier_;
   const ReplyInfo info_;
   const Names names_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -74,7 +75,7 @@ Result<SamplingFields> read_sampling(const Json& body) {
   if (!read_all) return fail(read_all.error());
   auto limit = read_integer(body, "max_completion_tokens", 1, std::numeric_limits<int>::max());
   if (!limit) return fail(limit.error());
-  if (*limit) fields.max_tokens = int(**limit);
+  if (*limit) fields.max_tokens = std::min(int(**limit), fields.max_tokens.value_or(int(**limit)));
   auto bias = read_logit_bias(body);
   if (!bias) return fail(bias.error());
   fields.logit_bias = std::move(*bias);
@@ -103,6 +104,7 @@ Result<std::vector<std::string>> read_stop(const Json& body) {
 }
 
 Result<void> read_delivery(const Json& body, Request& request) {
+  if (auto model = read_string(body, "model"); !model) return fail(model.error());
   auto stream = read_bool(body, "stream");
   if (!stream) return fail(stream.error());
   request.stream = stream->value_or(false);

@@ -50,8 +50,8 @@ inline constexpr std::tuple sampling_options{
                 "most tokens to generate"},
 };
 
-/// Reads the options above, `max_completion_tokens` (which wins over `max_tokens`), `seed` and
-/// `logit_bias`. Errors: invalid_request naming field, value and range.
+/// Reads the options above, `max_completion_tokens` (the smaller of it and `max_tokens` holds),
+/// `seed` and `logit_bias`. Errors: invalid_request naming field, value and range.
 Result<SamplingFields> read_sampling(const Json& body);
 
 /// `stop`: a string or at most 64 of them; empty ones are dropped.

@@ -160,6 +160,7 @@ Result<Request> parse_response(const Json& body, std::string_view model) {
   auto constraint = responses_constraint(body);
   if (!constraint) return fail(constraint.error());
   request.constraint = std::move(*constraint);
+  if (auto named = read_string(body, "model"); !named) return fail(named.error());
   if (auto store = read_bool(body, "store"); !store) return fail(store.error());
   request.reply_fields = responses_reply_fields(body, *tools);
   return request;
