@@ -1,5 +1,5 @@
-/* Hugging Face tokenizers, minijinja and llguidance for C and C++. Every function is thread-safe; nothing here
- * unwinds or aborts: a panic of the libraries becomes an error like any other. */
+/* Hugging Face tokenizers, minijinja and llguidance for C and C++. Every function is thread-safe;
+ * nothing here unwinds or aborts: a panic of the libraries becomes an error like any other. */
 #ifndef TEXTBRIDGE_H
 #define TEXTBRIDGE_H
 
