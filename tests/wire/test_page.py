@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import scripted_serving
 import serving
 
 pytestmark = pytest.mark.web
@@ -20,16 +21,21 @@ def chromium():
     raise AssertionError("no Chromium: tools/setup --test installs it, or set HEARTH_CHROMIUM")
 
 
+def in_browser(script, url, *more):
+    """The JSON object that a script prints after it drove the page."""
+    library = serving.ROOT / ".deps" / "browser" / "node_modules" / "playwright-core"
+    run = subprocess.run(["node", script, url, library, chromium(), *more],
+                         capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
 @pytest.fixture(scope="module")
 def seen(real_server, tmp_path_factory):
     """What page.mjs saw."""
     here = pathlib.Path(__file__).parent
     folder = pathlib.Path(os.environ.get("HEARTH_SCREENSHOTS") or tmp_path_factory.mktemp("page"))
-    library = serving.ROOT / ".deps" / "browser" / "node_modules" / "playwright-core"
-    run = subprocess.run(["node", here / "page.mjs", real_server.url, library, chromium(), folder],
-                         capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return in_browser(here / "page.mjs", real_server.url, folder)
 
 
 def test_a_question_gets_its_answer_streamed(seen, real_server):
@@ -66,3 +72,10 @@ def test_a_new_chat_is_empty_and_nothing_overflows_on_a_phone(seen):
 
 def test_the_browser_had_no_complaint(seen):
     assert seen["problems"] == []
+
+
+def test_thinking_is_folded_above_the_answer():
+    text = "<think>\nIt is <b>north</b>.\n</think>\n\nNorth."
+    with scripted_serving.Scripted([scripted_serving.turn(text)]) as server:
+        seen = in_browser(pathlib.Path(__file__).with_name("page_thinking.mjs"), server.url)
+    assert seen == {"folded": True, "thought": "It is <b>north</b>.", "answer": "North."}
