@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "server/generate.h"
 #include "server/handlers.h"
 #include "services/chat/fields.h"
 #include "services/chat/prompt.h"
@@ -13,19 +14,11 @@ namespace {
 
 using services::field;
 using services::wrong_value;
-using Model = std::shared_ptr<services::LoadedModel>;
 using Ids = std::vector<text::TokenId>;
 
-Result<Json> object_of(const std::string& body) {
-  auto json = parse_json(body);
-  if (json && !json->is_object()) {
-    return fail(ErrorCode::invalid_request, "invalid JSON body: expected an object");
-  }
-  return json;
-}
-
 /// Ids of a text or of a conversation as the chat route would send it.
-Result<Ids> ids_of(const Json& body, const Model& model, const services::ServerDefaults& defaults) {
+Result<Ids> ids_of(const Json& body, const ModelPtr& model,
+                   const services::ServerDefaults& defaults) {
   if (field(body, "messages")) {
     auto request = services::openai_chat.parse(body, model->id);
     if (!request) return fail(request.error());
@@ -54,13 +47,11 @@ Json piece_of(const text::Tokenizer& tokenizer, text::TokenId id) {
   return {{"id", id}, {"piece", std::move(list)}};
 }
 
-Result<Json> tokenized(const std::string& text, const Model& model,
+Result<Json> tokenized(const Json& body, const ModelPtr& model,
                        const services::ServerDefaults& defaults) {
-  auto body = object_of(text);
-  if (!body) return body;
-  auto pieces = services::read_bool(*body, "with_pieces");
+  auto pieces = services::read_bool(body, "with_pieces");
   if (!pieces) return fail(pieces.error());
-  auto ids = ids_of(*body, model, defaults);
+  auto ids = ids_of(body, model, defaults);
   if (!ids) return fail(ids.error());
   Json tokens = *ids;
   if (pieces->value_or(false)) {
@@ -72,10 +63,8 @@ Result<Json> tokenized(const std::string& text, const Model& model,
               {"max_model_len", model->info.context_length}};
 }
 
-Result<Json> detokenized(const std::string& text, const Model& model) {
-  auto body = object_of(text);
-  if (!body) return body;
-  const Json* tokens = field(*body, "tokens");
+Result<Json> detokenized(const Json& body, const ModelPtr& model) {
+  const Json* tokens = field(body, "tokens");
   if (!tokens || !tokens->is_array()) {
     return fail(wrong_value("tokens", tokens ? *tokens : Json(), "a list of token ids"));
   }
@@ -92,34 +81,17 @@ Result<Json> detokenized(const std::string& text, const Model& model) {
   return Json{{"content", content}, {"prompt", content}};
 }
 
-template <class Work>
-Handled answer_with(Context& context, Connection& connection, Work work) {
-  const auto model = co_await context.wait_for_model(connection);
-  if (connection.gone()) co_return;
-  if (!model) {
-    co_await connection.reply(error_reply(model.error()));
-    co_return;
-  }
-  auto job = [work, body = std::move(connection.request().body), loaded = *model] {
-    return work(body, loaded);
-  };
-  const auto result = co_await context.prepare(std::move(job));
-  // Named: g++ 12 destroys a conditional's temporary twice inside a co_await.
-  HttpReply reply = result ? json_reply(200, *result) : error_reply(result.error());
-  co_await connection.reply(std::move(reply));
-}
-
 }  // namespace
 
 Handled tokenize(Context& context, Connection& connection, const Route&) {
-  auto work = [defaults = context.options.defaults](const std::string& body, const Model& model) {
+  auto work = [defaults = context.options.defaults](const Json& body, const ModelPtr& model) {
     return tokenized(body, model, defaults);
   };
-  co_await answer_with(context, connection, std::move(work));
+  co_await answer_about(context, connection, services::openai_chat, std::move(work));
 }
 
 Handled detokenize(Context& context, Connection& connection, const Route&) {
-  co_await answer_with(context, connection, detokenized);
+  co_await answer_about(context, connection, services::openai_chat, detokenized);
 }
 
 }  // namespace hearth::server
