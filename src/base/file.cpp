@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,7 +38,8 @@ Result<Json> read_json_file(const fs::path& path) {
   return json;
 }
 
-Result<void> write_file(const fs::path& path, std::string_view bytes) {
+Result<void> write_file(const fs::path& path, std::string_view bytes,
+                        std::optional<unsigned> mode) {
   std::error_code ec;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ec);
   const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
@@ -46,8 +48,13 @@ Result<void> write_file(const fs::path& path, std::string_view bytes) {
     fs::remove(temporary, ec);
     return fail(ErrorCode::io, fmt::format("{}: {}: {}", path.string(), step, std::strerror(why)));
   };
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int fd =
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode ? 0600 : 0644);
   if (fd < 0) return failed("could not be created");
+  if (mode && ::fchmod(fd, *mode) != 0) {
+    ::close(fd);
+    return failed("permissions could not be set");
+  }
   for (std::size_t done = 0; done < bytes.size();) {
     const auto n = ::write(fd, bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ Result<std::string> read_file(const fs::path& path);
 Result<Json> read_json_file(const fs::path& path);
 
 /// Writes to a temporary sibling, flushes and renames it, so a reader sees the old or the new file.
-Result<void> write_file(const fs::path& path, std::string_view bytes);
+/// @param mode  permissions, which no reader ever finds wider; none: 0644 less the umask
+Result<void> write_file(const fs::path& path, std::string_view bytes,
+                        std::optional<unsigned> mode = {});
 
 }  // namespace hearth

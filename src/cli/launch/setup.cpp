@@ -1,6 +1,5 @@
 #include "cli/launch/setup.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,24 +35,7 @@ Result<std::optional<std::string>> read_if_there(const fs::path& path) {
 Result<void> replace(const fs::path& path, std::string_view bytes) {
   struct stat info {};
   const ::mode_t mode = ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0600;
-  const fs::path temporary = path.string() + fmt::format(".{}.hearth", ::getpid());
-  const int made = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made < 0) {
-    return fail(ErrorCode::io, fmt::format("{}: cannot be written beside: {}", path.string(),
-                                           std::strerror(errno)));
-  }
-  ::close(made);
-  std::error_code failed;
-  auto written = write_file(temporary, bytes);
-  if (written) {
-    ::chmod(temporary.c_str(), mode);
-    fs::rename(temporary, path, failed);
-  }
-  std::error_code ignored;
-  if (!written || failed) fs::remove(temporary, ignored);
-  if (!written) return written;
-  if (failed) return fail(ErrorCode::io, fmt::format("{}: {}", path.string(), failed.message()));
-  return {};
+  return write_file(path, bytes, mode);
 }
 
 /// Folders on the way to `path` that are not there yet, outermost first.
