@@ -31,6 +31,7 @@ endif()
 
 # Every program of the label `unit`: what the sanitized builds build.
 add_custom_target(unit_tests)
+add_custom_target(benches)
 
 # Precompiles the heavy headers of a target: JSON and fmt for all, MLX's for those that see it.
 function(hearth_precompile target libraries)
@@ -65,7 +66,7 @@ endfunction()
 #
 # Makes the library hearth_NAME of every .cpp below the current folder, but for *_test.cpp,
 # *_bench.cpp and main.cpp. The tests become the program NAME_test, with the ctest label `unit`.
-# Each *_bench.cpp becomes a program of its own.
+# Each *_bench.cpp becomes a program of its own, built by its name or by the target `benches`.
 function(hearth_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -95,7 +96,7 @@ function(hearth_library name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${self} GTest::gmock GTest::gtest_main)
-    target_compile_options(${name}_test PRIVATE -O1)  # a third less to compile
+    target_compile_options(${name}_test PRIVATE -O0)  # half of what they cost to compile
     hearth_precompile(${name}_test "${arg_LINK};${arg_DEPENDS}")
     add_dependencies(unit_tests ${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
@@ -104,7 +105,8 @@ function(hearth_library name)
   endif()
   foreach(bench ${benches})
     get_filename_component(bench_name ${bench} NAME_WE)
-    add_executable(${bench_name} ${bench})
+    add_executable(${bench_name} EXCLUDE_FROM_ALL ${bench})
     target_link_libraries(${bench_name} PRIVATE ${self} benchmark::benchmark)
+    add_dependencies(benches ${bench_name})
   endforeach()
 endfunction()

@@ -2,6 +2,7 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <string>
 
@@ -24,7 +25,29 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   }
 };
 
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::trace:
+      return spdlog::level::trace;
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warn:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
 }  // namespace
+
+bool enabled(Level level) { return spdlog::should_log(spdlog_level(level)); }
+
+void write(Level level, std::string_view message) {
+  spdlog::log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+}
 
 std::unique_ptr<spdlog::formatter> formatter(Format format) {
   auto made = std::make_unique<spdlog::pattern_formatter>();
