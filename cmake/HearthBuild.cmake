@@ -20,6 +20,7 @@ set(HEARTH_PCH "$ENV{CI}" CACHE BOOL "precompile the headers that most files inc
 
 add_library(hearth_flags INTERFACE)
 target_include_directories(hearth_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(hearth_flags SYSTEM BEFORE INTERFACE ${PROJECT_BINARY_DIR}/generated/json)
 target_compile_options(hearth_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 if(HEARTH_SANITIZE)
   target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer)
@@ -62,13 +63,14 @@ function(hearth_link_item name result)
   endif()
 endfunction()
 
-# hearth_library(NAME [DEPENDS other ...] [LINK library ...])
+# hearth_library(NAME [COLD] [DEPENDS other ...] [LINK library ...])
 #
-# Makes the library hearth_NAME of every .cpp below the current folder, but for *_test.cpp,
+# COLD: no loop over weights, logits or long texts is in it; it is compiled at -O1, which costs two
+# thirds of -O3. Makes the library hearth_NAME of every .cpp below the current folder, but for *_test.cpp,
 # *_bench.cpp and main.cpp. The tests become the program NAME_test, with the ctest label `unit`.
 # Each *_bench.cpp becomes a program of its own, built by its name or by the target `benches`.
 function(hearth_library name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "DEPENDS;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -82,6 +84,9 @@ function(hearth_library name)
   else()
     add_library(hearth_${name} INTERFACE)
     set(kind INTERFACE)
+  endif()
+  if(arg_COLD)
+    target_compile_options(hearth_${name} PRIVATE -O1)
   endif()
   if(sources)
     hearth_precompile(hearth_${name} "${arg_LINK};${arg_DEPENDS}")
