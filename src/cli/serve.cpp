@@ -25,7 +25,7 @@ namespace {
 struct NetworkOptions {
   std::string host = "127.0.0.1", api_key, served_name;
   int port = 8080;
-  bool no_open = false;
+  bool no_open = false, any_model = false;
   std::vector<std::string> origins;
   void declare(OptionTable& table);
 };
@@ -43,6 +43,8 @@ void NetworkOptions::declare(OptionTable& table) {
                   "web pages that may call the API, separated by commas; * for all"));
   table.add(text("--served-name", "NAME", &served_name, "the model's id in the API")
                 .with_default("the model's own"));
+  table.add(flag("--any-model", &any_model,
+                 "answer whatever `model` a request names; without it an unknown one is a 404"));
 }
 
 std::vector<std::string> split_commas(const std::vector<std::string>& lists) {
@@ -153,6 +155,7 @@ class Serve : public Command {
     out.api_key = network_.api_key;
     out.allowed_origins = split_commas(network_.origins);
     out.served_name = network_.served_name;
+    out.any_model = network_.any_model;
     out.defaults = {.temperature = sampling_.temperature,
                     .top_p = sampling_.top_p,
                     .top_k = sampling_.top_k,

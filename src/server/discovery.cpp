@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "server/handlers.h"
+#include "server/model_name.h"
 #include "services/chat/openai_common.h"
 #include "services/model.h"
 
@@ -142,12 +143,8 @@ Handled show_model(Context& context, Connection& connection, const Route& route)
     co_return;
   }
   const std::string id = route.rest(connection.request().path);
-  if (id != context.model_name) {
-    const Error unknown{
-        ErrorCode::not_found,
-        fmt::format("no model \"{}\" here; this server has \"{}\"", id, context.model_name),
-        "model"};
-    co_await connection.reply(error_reply(unknown));
+  if (!names_served_model(context, id)) {
+    co_await connection.reply(error_reply(unknown_model(context, id)));
     co_return;
   }
   Json body = model_row(context);

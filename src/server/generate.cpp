@@ -5,6 +5,7 @@
 
 #include "server/envelope.h"
 #include "server/handlers.h"
+#include "server/model_name.h"
 #include "server/sse.h"
 #include "services/chat/openai_common.h"
 #include "services/chat/told_constraint.h"
@@ -21,6 +22,14 @@ struct Prepared {
   std::string warning;        // a header's; empty: none
 };
 
+/// Errors: invalid_request; not_found, for the name of another model.
+Result<Json> checked_body(const Context& context, const std::string& body) {
+  auto json = object_body(body);
+  if (!json) return json;
+  if (auto named = check_model_name(context, *json); !named) return fail(named.error());
+  return json;
+}
+
 struct Preparation {
   std::string body;
   const services::Protocol& protocol;
@@ -28,12 +37,13 @@ struct Preparation {
   services::ServerDefaults defaults;
   services::ReplyInfo info;
   Extras extras;
+  const Context& context;
 
   Result<Prepared> operator()();
 };
 
 Result<Prepared> Preparation::operator()() {
-  auto json = object_body(body);
+  auto json = checked_body(context, body);
   if (json && extras.complete) json = extras.complete(std::move(*json), model);
   if (!json) return fail(json.error());
   Prepared out;
@@ -85,7 +95,7 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
     co_return;
   }
   Preparation work{std::move(connection.request().body), protocol, *model, context.options.defaults,
-                   reply_info(context, **model),         extras};
+                   reply_info(context, **model),         extras,   context};
   connection.watch();
   auto prepared = co_await context.prepare(std::move(work));
   if (!prepared) {
@@ -126,9 +136,9 @@ asio::awaitable<void> answer_about(
     co_await connection.reply(protocol_error(connection, protocol, model.error()));
     co_return;
   }
-  auto job = [work = std::move(work), body = std::move(connection.request().body),
-              loaded = *model]() -> Result<Json> {
-    auto json = object_body(body);
+  auto job = [work = std::move(work), body = std::move(connection.request().body), loaded = *model,
+              &context]() -> Result<Json> {
+    auto json = checked_body(context, body);
     if (!json) return json;
     return work(*json, loaded);
   };

@@ -10,6 +10,7 @@
 
 #include "server/generate.h"
 #include "server/handlers.h"
+#include "server/model_name.h"
 #include "services/chat/fields.h"
 
 namespace hearth::server {
@@ -117,13 +118,6 @@ Json shown_model(const Context& context) {
           {"modified_at", modified_at(context)}};
 }
 
-/// Whether a client means the model that is served: by its id, or by that with Ollama's usual tag.
-bool is_served(const Context& context, std::string_view name) {
-  constexpr std::string_view tag = ":latest";
-  if (name.ends_with(tag) && name != context.model_name) name.remove_suffix(tag.size());
-  return name == context.model_name;
-}
-
 Result<Json> show(const Context& context, const Json& body) {
   const Json* name = services::field(body, "model");
   if (!name) name = services::field(body, "name");
@@ -131,10 +125,7 @@ Result<Json> show(const Context& context, const Json& body) {
     return fail(services::wrong_value("model", name ? *name : Json(), "the name of a model"));
   }
   const auto& asked = name->get_ref<const std::string&>();
-  if (!is_served(context, asked)) {
-    return fail(ErrorCode::not_found, fmt::format("model '{}' not found; this server has '{}'",
-                                                  asked, context.model_name));
-  }
+  if (!names_served_model(context, asked)) return fail(unknown_model(context, asked));
   return shown_model(context);
 }
 

@@ -34,6 +34,7 @@ struct ServerOptions {
   std::string api_key;             // empty: none is asked for
   std::vector<std::string> allowed_origins;  // CORS; "*" for any
   std::string served_name;  // id in /v1/models and in answers; empty: the model's own
+  bool any_model = false;   // every `model` of a request means the served one
   services::ServerDefaults defaults;
   std::chrono::milliseconds shutdown_limit{10'000};  // for streams to end by themselves
   Limits limits;

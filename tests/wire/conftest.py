@@ -22,18 +22,18 @@ def tiny(tmp_path_factory):
 @pytest.fixture(scope="session")
 def server(tiny):
     """The random model, 16 rows at once."""
-    with serving.Server(tiny, "--batch", 16, "--allowed-origins", "https://app.example") as running:
+    with serving.Server(tiny, "--batch", 16, "--allowed-origins", "https://app.example", "--any-model") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def l1_server(tiny):
-    with serving.Server(tiny, "--batch", 16, "--l1") as running:
+    with serving.Server(tiny, "--batch", 16, "--l1", "--any-model") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def real_server():
     """The starter model."""
-    with serving.Server(serving.starter_model(), "--batch", 16) as running:
+    with serving.Server(serving.starter_model(), "--batch", 16, "--any-model") as running:
         yield running

@@ -35,15 +35,18 @@ def call(name, **arguments):
 
 
 class Scripted:
-    """A running scripted_server, with the starter model's tokenizer and a Hermes template of our own."""
+    """A running scripted_server, with the starter model's tokenizer and a Hermes template of our own.
+    Unless any_model, a request for another model than "scripted" is a 404."""
 
-    def __init__(self, turns, *flags, template=HERMES, folder=None):
+    def __init__(self, turns, *flags, template=HERMES, folder=None, any_model=True):
         self.home = tempfile.TemporaryDirectory()
         home = pathlib.Path(self.home.name)
         self.log, self.record = (home / "log").open("w+"), home / "record.jsonl"
         (home / "script.json").write_text(json.dumps({"turns": turns}))
         command = [binary(), str(folder or serving.starter_model()), str(home / "script.json"),
                    "--record", str(self.record), "--id", "scripted"]
+        if any_model:
+            command += ["--any-model", "yes"]
         if template:
             command += ["--template", str(template)]
         self.process = subprocess.Popen(

@@ -1,13 +1,16 @@
 """Coding agents, started by `hearth launch`, work on a project with the real server and a scripted model."""
+import functools
 import json
 
 import pytest
 
 import agents
 from agents import NOTES, QUESTION
-from scripted_serving import Scripted, call, turn
+from scripted_serving import Scripted as AnyScripted
+from scripted_serving import call, turn
 
 CONTEXT = ("--context", 200000)
+Scripted = functools.partial(AnyScripted, any_model=False)  # the set-up must name the model everywhere
 
 
 @pytest.fixture

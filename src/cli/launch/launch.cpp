@@ -180,8 +180,14 @@ class Launch : public Command {
   }
 
   Result<Companion> start_server(const Context& context) const {
-    std::vector<std::string> command{
-        own_program().string(), "serve", "--no-open", "--host", base_.host, "--port", base_.port};
+    std::vector<std::string> command{own_program().string(),
+                                     "serve",
+                                     "--no-open",
+                                     "--any-model",
+                                     "--host",
+                                     base_.host,
+                                     "--port",
+                                     base_.port};
     if (model_) command.insert(command.end(), {"--model", *model_});
     Variables variables;
     if (!api_key_.empty()) variables.emplace_back("HEARTH_API_KEY", api_key_);

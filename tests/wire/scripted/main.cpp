@@ -1,6 +1,7 @@
 // The real server with a scripted model: what the wire suite's tool loops and agents talk to.
 // usage: scripted_server MODEL_FOLDER SCRIPT.json [--port N] [--template FILE] [--dialect NAME]
 //                        [--record FILE] [--context N] [--id NAME] [--api-key KEY]
+//                        [--any-model yes]
 // Prints "http://127.0.0.1:PORT" once it listens; SIGTERM ends it.
 #include <fmt/format.h>
 
@@ -41,6 +42,7 @@ Result<Arguments> parse(std::span<char* const> words) {
       {"--record", [&](const char* value) { out.model.record = value; }},
       {"--context", [&](const char* value) { out.model.context_length = std::atoi(value); }},
       {"--id", [&](const char* value) { out.model.id = value; }},
+      {"--any-model", [&](const char*) { out.server.any_model = true; }},
       {"--api-key", [&](const char* value) { out.server.api_key = value; }},
   };
   for (std::size_t i = 2; i < words.size(); i += 2) {
