@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "services/chat/call_id.h"
+#include "services/chat/told_calls.h"
 
 namespace hearth::services {
 namespace {
@@ -59,6 +62,17 @@ Error naming_message(Error error, const text::ChatTemplate& chat_template,
   return error;
 }
 
+using Repair = Json (*)(const Json& messages);
+
+/// What is tried in turn where a template refuses a conversation.
+std::span<const Repair> repairs(bool tells_calls) {
+  static constexpr std::array<Repair, 4> all{
+      merge_turns, fold_system,
+      [](const Json& messages) { return merge_turns(with_told_results(messages)); },
+      [](const Json& messages) { return fold_system(with_told_results(messages)); }};
+  return std::span(all).first(tells_calls ? 4 : 2);
+}
+
 Result<Ids> encode_chat(const LoadedModel& model, const text::Conversation& sent,
                         const ServerDefaults& defaults) {
   if (!model.chat_template) {
@@ -71,9 +85,11 @@ Result<Ids> encode_chat(const LoadedModel& model, const text::Conversation& sent
   if (wants_short_call_ids(model.chat_template->source())) {
     conversation.messages = with_short_call_ids(std::move(conversation.messages));
   }
+  const bool tells_calls = drops_calls(*model.chat_template);
+  if (tells_calls) conversation.messages = with_told_calls(std::move(conversation.messages));
   const auto original = conversation;
   auto ids = model.chat_template->encode(conversation);
-  for (const auto repair : {merge_turns, fold_system}) {
+  for (const auto repair : repairs(tells_calls)) {
     if (ids || ids.error().code != ErrorCode::invalid_request) break;
     conversation.messages = repair(original.messages);
     if (auto repaired = model.chat_template->encode(conversation)) return repaired;

@@ -11,7 +11,8 @@ namespace hearth::services {
 
 /// Token ids of one input. A conversation goes through the model's template; where the template
 /// refuses it, once more with system turns merged to the front and neighbours of one role joined,
-/// then with the system text put before the first user turn.
+/// then with the system text put before the first user turn. A template that knows nothing of tools
+/// gets calls and, where it refuses their role, results as text (told_calls.h).
 /// Errors: invalid_request, with the template's words for the conversation as it was sent.
 Result<std::vector<text::TokenId>> encode_input(const LoadedModel& model, const Input& input,
                                                 const ServerDefaults& defaults);

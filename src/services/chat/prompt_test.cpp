@@ -81,6 +81,28 @@ TEST(Prompt, what_a_template_refuses_is_named_by_its_index) {
   EXPECT_EQ(ids.error().message, "prompt build failed: no tools, please (at messages[2])");
 }
 
+/// Knows nothing of tools.
+class OldTemplate : public NoToolsTemplate {
+ public:
+  bool supports_tools() const override { return false; }
+};
+
+TEST(Prompt, calls_and_results_are_text_for_a_template_that_knows_nothing_of_tools) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = std::make_shared<OldTemplate>();
+  const Json messages = Json::parse(R"([{"role":"user","content":"a"},
+    {"role":"assistant","content":"hm","tool_calls":[
+      {"id":"c1","type":"function","function":{"name":"f","arguments":{"x":1}}},
+      {"id":"c2","type":"function","function":{"name":"g","arguments":{}}}]},
+    {"role":"tool","tool_call_id":"c1","content":"one"},
+    {"role":"tool","tool_call_id":"c2","content":"two"}])");
+  EXPECT_EQ(rendered(*model, messages),
+            "user: a\nassistant: hm\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\":1}}\n"
+            "</tool_call>\n<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>\n"
+            "user: <tool_response>\none\n</tool_response>\n\n<tool_response>\ntwo\n"
+            "</tool_response>\nassistant: ");
+}
+
 TEST(Prompt, call_ids_are_short_where_the_template_wants_them_so) {
   const Json messages = Json::parse(R"([
     {"role":"assistant","content":"","tool_calls":[{"id":"call_0123456789","type":"function",
