@@ -17,9 +17,10 @@ namespace hearth::services {
 /// The reasoning channel of the answer.
 struct ReasoningRule {
   bool starts_inside = false;              // the prompt opened it
-  std::optional<text::TokenId> opening;    // the token by which the model may open it first
+  std::vector<text::TokenId> opening;      // the tokens by which the model may open it first
   std::string closing;                     // text that ends it
   std::vector<text::TokenId> closing_ids;  // that text as tokens, for forcing it
+  std::vector<text::TokenId> next_ids;     // what must follow it before the text: gpt-oss
   std::optional<int> budget;               // most tokens of it
 };
 
@@ -44,7 +45,10 @@ class AnswerMask : public engine::TokenMask {
 
   engine::MaskWords only(text::TokenId id);
   Result<engine::MaskWords> text_mask();
+  Result<engine::MaskWords> start_mask();
+  Result<void> in_start(text::TokenId id);
   void in_reasoning(text::TokenId id);
+  void close(std::size_t forced);
   Result<void> in_text(text::TokenId id);
 
   const std::shared_ptr<const text::Grammars> grammars_;
@@ -52,11 +56,15 @@ class AnswerMask : public engine::TokenMask {
   std::optional<text::Matcher> matcher_;  // of the whole text, or of the call that is being written
   std::optional<CallTrigger> trigger_;
   const bool one_call_;
-  bool done_ = false;  // the only call is written
+  std::optional<text::Matcher> fresh_;  // the text's, where an opening of several tokens began
+  std::size_t opened_ = 0;              // of the opening, tokens that were taken
+  bool text_began_ = true;              // what was taken of the opening may be the text's as well
+  bool done_ = false;                   // the only call is written
   Phase phase_;
-  std::string tail_;        // end of the reasoning's text, shorter than its closing
-  int spent_ = 0;           // tokens of reasoning
-  std::size_t forced_ = 0;  // of closing_ids, those that were taken
+  std::string tail_;                    // end of the reasoning's text, shorter than its closing
+  int spent_ = 0;                       // tokens of reasoning
+  std::vector<text::TokenId> closing_;  // what is forced before the text
+  std::size_t forced_ = 0;              // of closing_, those that were taken
   std::vector<std::uint32_t> words_;
 };
 

@@ -16,10 +16,16 @@ ReasoningRule reasoning_rule(const Asked& asked, const ServerDefaults& defaults)
   rule.starts_inside = asked.format.starts_in_reasoning;
   rule.closing = reasoning->close;
   rule.budget = asked.request.thinking_budget;
-  if (!rule.starts_inside && thinks(asked.model, asked.input, defaults)) {
-    rule.opening = tokenizer.id_of(reasoning->open);
+  const auto ids = [&](std::string_view text) {
+    return tokenizer.encode(text, {}).value_or(std::vector<text::TokenId>());
+  };
+  rule.closing_ids = ids(rule.closing);
+  if (reasoning->channels) {  // gpt-oss always reasons, and text has a header of its own
+    rule.opening = ids(text::Harmony::reasoning_header);
+    rule.next_ids = ids(text::Harmony::turn);
+  } else if (!rule.starts_inside && thinks(asked.model, asked.input, defaults)) {
+    if (const auto id = tokenizer.id_of(reasoning->open)) rule.opening = {*id};
   }
-  if (auto ids = tokenizer.encode(rule.closing, {})) rule.closing_ids = std::move(*ids);
   return rule;
 }
 

@@ -1,7 +1,10 @@
+#include "services/chat/constraint.h"
+
 #include <gmock/gmock.h>
 
 #include "services/chat/answer_mask.h"
 #include "services/chat/constraint_fields.h"
+#include "services/chat/protocol.h"
 #include "services/chat/scripted_model.h"
 #include "services/chat/told_constraint.h"
 
@@ -74,7 +77,7 @@ TEST_F(AnswerMaskTest, ReasoningIsFreeAndTheTextAfterItIsHeld) {
 TEST_F(AnswerMaskTest, TheModelMayOpenItsReasoningFirst) {
   auto rule = thinking();
   rule.starts_inside = false;
-  rule.opening = '@';
+  rule.opening = {'@'};
   const auto opened = mask(rule, {.matcher = matcher("ab")});
   EXPECT_EQ(allowed(*opened), (Ids{'@', 'a'}));
   say(*opened, "@hm</t>");
@@ -133,6 +136,21 @@ TEST_F(CallTest, AnOpeningThatCannotBeHeldIsRuledOut) {
   ASSERT_TRUE(ids);
   EXPECT_FALSE(ids->contains('>'));
   EXPECT_TRUE(ids->contains('<'));
+}
+
+TEST_F(CallTest, WithoutCallsTheirMarkupIsRuledOut) {
+  const auto model = testing::scripted_model(nullptr);
+  const auto body = Json::parse(R"({"messages":[{"role":"user","content":"hi"}],
+      "tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}]})");
+  const auto request = openai_chat.parse(body, "x").value();
+  const auto format = output_format(*model, request, request.input, {});
+  const auto none = answer_mask(*model, request, request.input, format, {}).value();
+  auto& held = dynamic_cast<AnswerMask&>(*none);
+  say(held, "Fine: <tool_cal> and {\"a\": 1} <tool_call");
+  const auto ids = allowed(held);
+  ASSERT_TRUE(ids);
+  EXPECT_FALSE(ids->contains('>'));
+  EXPECT_TRUE(ids->contains(' '));
 }
 
 Result<std::optional<Constraint>> read(const char* body) {

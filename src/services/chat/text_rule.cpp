@@ -38,6 +38,11 @@ bool demands_call(const Asked& asked) {
   return asked.format.dialect && asked.request.tool_choice.mode == ToolChoice::Mode::required;
 }
 
+bool forbids_calls(const Asked& asked) {
+  return asked.request.tool_choice.mode == ToolChoice::Mode::none &&
+         std::holds_alternative<text::Conversation>(asked.input);
+}
+
 bool is_strict(const Json& tool) { return tool["function"].value("strict", Json()) == true; }
 
 const Json& tools_of(const Asked& asked) { return std::get<text::Conversation>(asked.input).tools; }
@@ -55,6 +60,7 @@ class TextRuleMaker {
 
   Result<text::Matcher> constrained_text() const {
     const Constraint& constraint = *asked_.request.constraint;
+    if (!header().empty()) return text_behind_header();
     if (constraint.kind == Constraint::Kind::regex) {
       return named(grammars_.matcher(GrammarKind::regex, unanchored(constraint.text)));
     }
@@ -77,15 +83,15 @@ class TextRuleMaker {
     if (!answer) return fail(answer.error());
     auto rules = calls(true, asked_.request.tool_choice.parallel, {});
     if (!rules) return fail(rules.error());
-    return named(grammars_.matcher(GrammarKind::lark,
-                                   fmt::format("start: answer | calls\n{}{}", *answer, *rules)));
+    return named(grammars_.matcher(GrammarKind::lark, fmt::format("start: {} answer | calls\n{}{}",
+                                                                  header(), *answer, *rules)));
   }
 
   /// Openings of calls, each with what must follow it.
   Result<std::vector<CallOpening>> openings() const {
     const text::Dialect& dialect = *asked_.format.dialect;
     std::vector<CallOpening> all;
-    for (const auto text : dialect.openings) all.push_back({.text = std::string(text)});
+    for (const auto& text : openings_of(dialect)) all.push_back({.text = text});
     for (const auto text : dialect.first_openings) {
       all.push_back({.text = std::string(text), .at_start_only = true});
     }
@@ -101,7 +107,40 @@ class TextRuleMaker {
     return all;
   }
 
+  /// Openings of calls, none of which may be written. Those that any text may start with stay.
+  Result<std::vector<CallOpening>> forbidden_openings() const {
+    std::vector<CallOpening> all;
+    for (const auto& text : openings_of(dialect_of(asked_.model))) all.push_back({.text = text});
+    return all;
+  }
+
  private:
+  /// Texts that begin a call anywhere. gpt-oss: the headers of messages that name a function, of
+  /// which the last is the one that calls are read and held in.
+  static std::vector<std::string> openings_of(const text::Dialect& dialect) {
+    std::vector<std::string> all(dialect.openings.begin(), dialect.openings.end());
+    if (!all.empty() || !dialect.first_openings.empty()) return all;
+    return {
+        "<|start|>assistant to=", "<|channel|>analysis to=", std::string(dialect.call.before_name)};
+  }
+
+  /// What stands before the text, as items of a grammar: gpt-oss names the channel of each message.
+  std::string header() const {
+    const text::Reasoning* reasoning = asked_.format.reasoning;
+    if (!reasoning || !reasoning->channels) return {};
+    const std::vector<std::string_view> markers(std::begin(text::Harmony::markers),
+                                                std::end(text::Harmony::markers));
+    return text::LarkWriter(grammars_, *asked_.model.tokenizer, markers)
+        .literal(text::Harmony::text_header);
+  }
+
+  Result<text::Matcher> text_behind_header() const {
+    auto answer = named(answer_rule());
+    if (!answer) return fail(answer.error());
+    return named(grammars_.matcher(GrammarKind::lark,
+                                   fmt::format("start: {} answer\n{}", header(), *answer)));
+  }
+
   /// An error, told of the field that holds the constraint.
   template <class T>
   Result<T> named(Result<T> result) const {
@@ -166,7 +205,7 @@ class TextRuleMaker {
 }  // namespace
 
 bool holds_text(const Asked& asked) {
-  if (demands_call(asked) || asked.request.constraint) return true;
+  if (demands_call(asked) || asked.request.constraint || forbids_calls(asked)) return true;
   return asked.format.dialect && std::ranges::any_of(tools_of(asked), is_strict);
 }
 
@@ -174,7 +213,7 @@ Result<TextRule> text_rule(const Asked& asked, std::shared_ptr<const text::Gramm
   TextRule rule{.one_call = !asked.request.tool_choice.parallel};
   const TextRuleMaker maker(asked, *grammars);
   if (!demands_call(asked) && !asked.request.constraint) {
-    auto openings = maker.openings();
+    auto openings = forbids_calls(asked) ? maker.forbidden_openings() : maker.openings();
     if (!openings) return fail(openings.error());
     rule.trigger.emplace(std::move(grammars), std::move(*openings));
     return rule;

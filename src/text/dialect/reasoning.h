@@ -20,6 +20,9 @@ struct Harmony {
   static constexpr std::string_view start = "<|start|>", channel = "<|channel|>",
                                     message = "<|message|>", end = "<|end|>", call = "<|call|>",
                                     result = "<|return|>", constrain = "<|constrain|>";
+  static constexpr std::string_view reasoning_header = "<|channel|>analysis<|message|>",
+                                    text_header = "<|channel|>final<|message|>",
+                                    turn = "<|start|>assistant";
   static constexpr std::string_view markers[] = {start, channel, message,  end,
                                                  call,  result,  constrain};
 };
