@@ -87,6 +87,8 @@ class TestClient {
     while (!error) socket_.read_some(boost::asio::buffer(&byte, 1), error);
     return error == boost::asio::error::eof || error == boost::asio::error::connection_reset;
   }
+  /// Nothing more is sent; what comes back can still be read.
+  void end_sending() { socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send); }
   void close() { socket_.close(); }
 
  private:

@@ -1,7 +1,8 @@
 // Random outputs with every dialect's markers, whole and cut anywhere, through the output pipeline:
 // however the text arrives the events are the same, and nothing is lost or told twice.
 //
-// pipeline_fuzz [SECONDS [SEED]]; ends with 1 and the output that failed at the first finding.
+// pipeline_fuzz [SECONDS [SEED]], 5 seconds unless HEARTH_FUZZ_SECONDS is set; ends with 1 and the
+// output that failed at the first finding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -281,7 +282,8 @@ int run_for(double seconds, std::uint64_t seed) {
 }  // namespace hearth::services
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
+  const char* environment = std::getenv("HEARTH_FUZZ_SECONDS");
+  const double seconds = std::atof(argc > 1 ? argv[1] : environment ? environment : "5");
   const auto seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
   return hearth::services::run_for(seconds, seed);
 }
