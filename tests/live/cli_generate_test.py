@@ -120,3 +120,12 @@ def test_at_a_terminal_text_streams_and_control_codes_stay_on_stderr(hearth, mod
     assert process.wait(timeout=30) == 0
     assert len(pieces) > 3  # not in one go at the end
     assert b"\x1b" not in b"".join(pieces)
+
+
+def test_thinking_that_is_cut_off_is_told_and_not_printed_as_the_answer(hearth, model_copy):
+    thinker = model_copy("chat_template.jinja")
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt and enable_thinking is not false %}<think>\n{% endif %}"
+    (thinker / "chat_template.jinja").write_text(template)
+    done = hearth("generate", "--model", thinker, "--prompt", "Name a river.", "--max-tokens", "5")
+    assert done.stdout.strip() == b""
+    assert b"still thinking" in done.stderr and b"--max-tokens" in done.stderr

@@ -43,6 +43,9 @@ def test_posts_reach_their_aliases(server):
     body = chat_body("hi", max_tokens=2)
     for path in ("/chat/completions", "//v1/chat/completions", "/v1/chat/completions?beta=true"):
         assert server.http.post(path, json=body).status_code == 200
+    for path in ("/v1/messages?beta=true", "/messages", "/v1//messages/", "/v1/responses/", "/responses"):
+        asked = {"messages": body["messages"], "max_tokens": 2} if "messages" in path else {"input": "hi", "max_output_tokens": 2}
+        assert server.http.post(path, json=asked).status_code == 200, path
 
 
 @pytest.mark.parametrize("name", ["tiny-chat", "gpt-4o", "default", "", "../../secrets", "someone/unknown-model", None])

@@ -61,6 +61,16 @@ def test_of_both_limits_the_smaller_holds(client, limits):
     assert answer.choices[0].finish_reason == "length"
 
 
+@pytest.mark.parametrize("path,prompt", [("/v1/completions", {"prompt": [5] * 3300}),
+                                         ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x " * 1600}]})])
+def test_without_a_limit_the_context_is_filled(server, path, prompt):
+    ends = {str(token): -1000 for text in ("<|im_end|>", "<|endoftext|>", "<|im_start|>")
+            for token in server.http.post("/tokenize", json={"content": text}).json()["tokens"]}
+    body = server.http.post(path, json={**prompt, "temperature": 0, "logit_bias": ends}).json()
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert body["usage"]["completion_tokens"] > 512 and 4090 <= body["usage"]["total_tokens"] <= 4097
+
+
 def test_n_choices_differ_and_repeat_with_the_seed(client):
     def ask(**fields):
         answer = client.chat.completions.create(
@@ -97,6 +107,16 @@ def test_logprobs_plain_and_streamed(client):
         logprobs = chunk.choices[0].logprobs
         streamed += logprobs.content if logprobs else []
     assert [e.model_dump() for e in streamed] == [e.model_dump() for e in entries]
+
+
+def test_logprobs_of_several_choices(client):
+    answer = client.chat.completions.create(
+        model="any", messages=QUESTION, max_tokens=6, temperature=1, seed=2, n=2, logprobs=True, top_logprobs=2)
+    for choice in answer.choices:
+        entries = choice.logprobs.content
+        assert len(entries) == 6 and all(len(entry.top_logprobs) == 2 for entry in entries)
+        whole = b"".join(bytes(entry.bytes) for entry in entries).decode(errors="replace")
+        assert whole.strip("\ufffd") == choice.message.content.strip("\ufffd")
 
 
 def test_text_completions_take_strings_tokens_and_lists_of_them(client, server):
