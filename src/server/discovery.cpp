@@ -36,6 +36,7 @@ Json model_row(const Context& context) {
   const auto created = unix_seconds(context.started);
   const bool chats = model.chat_template != nullptr;
   const bool tools = chats && model.chat_template->supports_tools();
+  const bool held = context.options.defaults.grammars;
   return {{"id", context.model_name},
           {"object", "model"},
           {"created", created},
@@ -50,7 +51,7 @@ Json model_row(const Context& context) {
           {"audio", false},
           {"batch_mode", "batch"},
           {"tools", tools},
-          {"structured_output", false},
+          {"structured_output", held},
           {"embeddings", false},
           {"adapters", false},
           {"training", false},
@@ -61,7 +62,7 @@ Json model_row(const Context& context) {
             {"responses", chats},
             {"streaming", true},
             {"tools", tools},
-            {"structured_output", false},
+            {"structured_output", held},
             {"logprobs", true},
             {"embeddings", false},
             {"vision", false},

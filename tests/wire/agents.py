@@ -14,15 +14,17 @@ QUESTION = "What is the magic word in notes.txt? Write it to answer.txt."
 NOTES = "The magic word is xyzzy.\n"
 
 
-def programs():
-    """Where each client's program is."""
+def program(name):
+    """Where a client's program is."""
     modules = sessions.clients() / "node_modules"
-    claude = [p for p in modules.glob("@anthropic-ai/claude-code-*/claude") if p.exists()]
-    aider = pathlib.Path(os.environ.get("HEARTH_AIDER") or ROOT / ".deps" / "aider" / "bin" / "aider")
-    for program in (*claude[:1], aider):
-        if not program.exists():
-            raise pytest.UsageError(f"{program}: no such program; tools/setup --test installs it")
-    return {"claude": claude[0], "aider": aider, "codex": modules / ".bin" / "codex", "pi": modules / ".bin" / "pi"}
+    found = {
+        "claude": [*modules.glob("@anthropic-ai/claude-code-*/claude")], "codex": [modules / ".bin" / "codex"],
+        "pi": [modules / ".bin" / "pi"], "opencode": [*modules.glob("opencode-*/bin/opencode")],
+        "aider": [pathlib.Path(os.environ.get("HEARTH_AIDER") or ROOT / ".deps" / "aider" / "bin" / "aider")]}[name]
+    for path in found:
+        if path.exists():
+            return path
+    raise pytest.UsageError(f"no {name} in {modules} or .deps; tools/setup --test installs it")
 
 
 class Home:
@@ -34,13 +36,14 @@ class Home:
             made.mkdir()
         (self.project / "notes.txt").write_text(NOTES)
         for name in names:
-            (self.bin / name).symlink_to(programs()[name])
+            (self.bin / name).symlink_to(program(name))
         if sessions.node() != "node":
             (self.bin / "node").symlink_to(sessions.node())
         self.env = {
             "HOME": str(self.folder), "PATH": f"{self.bin}:{os.environ['PATH']}", "LANG": "C.UTF-8", "TERM": "dumb",
             "HEARTH_HOME": str(self.folder / "hearth"),
-            "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "DISABLE_AUTOUPDATER": "1"}
+            "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "DISABLE_AUTOUPDATER": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
     def hearth(self, *arguments, seconds=240, env=None):
         """Runs the program under test in the project; its CompletedProcess."""

@@ -23,6 +23,18 @@ def unknown_fields(value, raw, at="$"):
             yield from unknown_fields(value.get(key), inner, f"{at}.{key}")
 
 
+def without_unknown(kind, raw):
+    """A copy of `raw` without the fields that `kind` does not know."""
+    copy = json.loads(json.dumps(raw))
+    for path in unknown_fields(pydantic.TypeAdapter(kind).validate_python(raw), raw):
+        *way, name = [int(part) if part.isdigit() else part for part in path[2:].replace("[", ".").replace("]", "").split(".")]
+        holder = copy
+        for step in way:
+            holder = holder[step]
+        del holder[name]
+    return copy
+
+
 def check(kind, raw, ours=()):
     """`raw` as an object of `kind`. @param ours  names of fields that are known to be additions of ours"""
     try:

@@ -76,6 +76,21 @@ def test_codex(home):
     assert "The magic word is xyzzy." in told
 
 
+def test_opencode(tmp_path):
+    home = agents.Home(tmp_path, names=("opencode",))
+    notes, answer = home.project / "notes.txt", home.project / "answer.txt"
+    turns = [
+        turn("A magic word", when="title", times=0),
+        turn("The magic word is xyzzy.", when=[QUESTION, "xyzzy", str(answer) + '", "content'], times=0),
+        turn(call("write", filePath=str(answer), content="xyzzy\n"), when=[QUESTION, "xyzzy"]),
+        turn("I shall look." + call("read", filePath=str(notes)), when=QUESTION),
+    ]
+    with Scripted(turns, *CONTEXT) as server:
+        told = launch(home, server, "opencode", "run", QUESTION)
+        check_two_steps(home, server)
+    assert "The magic word is xyzzy." in told
+
+
 def test_aider_makes_one_edit(home):
     (home.project / "hello.py").write_text('print("hello")\n')
     caches = home.folder / ".aider" / "caches"
@@ -94,12 +109,14 @@ def test_aider_makes_one_edit(home):
 ALONE = {
     "claude": ["claude", "-p", "Say hello."],
     "codex": ["codex", "--profile", "hearth", "exec", "--skip-git-repo-check", "Say hello."],
+    "opencode": ["opencode", "run", "Say hello."],
     "pi": ["pi", "-p", "--model", "hearth/local", "Say hello."],
 }
 
 
 @pytest.mark.parametrize("client", ALONE)
-def test_a_client_that_is_set_up_for_good_finds_the_server_by_itself(home, client):
+def test_a_client_that_is_set_up_for_good_finds_the_server_by_itself(tmp_path, client):
+    home = agents.Home(tmp_path, names=(client,))
     before = home.files()
     with Scripted([turn("Hello from the script.", times=0)], *CONTEXT) as server:
         set_up = home.hearth("launch", client, "--base-url", server.url, "--config-only")

@@ -101,12 +101,15 @@ ClientFile opencode_config(const Target& target, const Environment& environment)
   const auto folder = folder_of(environment, "XDG_CONFIG_HOME", ".config") / "opencode";
   std::error_code ignored;
   const bool commented = fs::exists(folder / "opencode.jsonc", ignored);
-  return {.path = folder / (commented ? "opencode.jsonc" : "opencode.json"),
-          .kind = ClientFile::Kind::json,
-          .settings = {{{"provider", "hearth"}, opencode_provider(target)},
-                       {{"model"}, "hearth/" + target.model},
-                       {{"small_model"}, "hearth/" + target.model}},
-          .text = {}};
+  return {
+      .path = folder / (commented ? "opencode.jsonc" : "opencode.json"),
+      .kind = ClientFile::Kind::json,
+      .settings = {{{"provider", "hearth"}, opencode_provider(target)},
+                   {{"model"}, "hearth/" + target.model},
+                   {{"small_model"}, "hearth/" + target.model},
+                   // opencode puts it in where it is missing: the file would not be ours any more
+                   {{"$schema"}, "https://opencode.ai/config.json"}},
+      .text = {}};
 }
 
 // --- Aider

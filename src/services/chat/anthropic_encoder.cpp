@@ -24,7 +24,18 @@ Json anthropic_usage(int prompt, const Usage& usage) {
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", usage.cached_tokens},
           {"output_tokens", usage.completion_tokens},
-          {"output_tokens_details", {{"thinking_tokens", usage.reasoning_tokens}}}};
+          {"output_tokens_details", {{"thinking_tokens", usage.reasoning_tokens}}},
+          {"server_tool_use", nullptr}};
+}
+
+/// Of a message: with the fields that the client's types demand there.
+Json message_usage(int prompt, const Usage& usage) {
+  Json out = anthropic_usage(prompt, usage);
+  out["cache_creation"] = nullptr;
+  out["inference_geo"] = nullptr;
+  out["service_tier"] = "standard";
+  out["speed"] = nullptr;
+  return out;
 }
 
 std::string stop_reason_of(const Finished& end) {
@@ -44,7 +55,11 @@ class MessagesEncoder : public BlockEncoder {
   }
   std::string end(const Usage& usage) override {
     return sse_event({{"type", "message_delta"},
-                      {"delta", {{"stop_reason", stop_reason_}, {"stop_sequence", stop_sequence_}}},
+                      {"delta",
+                       {{"stop_reason", stop_reason_},
+                        {"stop_sequence", stop_sequence_},
+                        {"stop_details", nullptr},
+                        {"container", nullptr}}},
                       {"usage", anthropic_usage(usage.prompt_tokens, usage)}}) +
            sse_event({{"type", "message_stop"}});
   }
@@ -63,7 +78,10 @@ class MessagesEncoder : public BlockEncoder {
             {"content", content_},
             {"stop_reason", stop_reason_},
             {"stop_sequence", stop_sequence_},
-            {"usage", anthropic_usage(info_.prompt_tokens, usage)}};
+            {"stop_details", nullptr},
+            {"container", nullptr},
+            {"diagnostics", nullptr},
+            {"usage", message_usage(info_.prompt_tokens, usage)}};
   }
 
   int index() const { return int(content_.size()) - 1; }
@@ -81,7 +99,7 @@ class MessagesEncoder : public BlockEncoder {
 
   void open(Block block) override {
     if (block == Block::text) {
-      start({{"type", "text"}, {"text", ""}});
+      start({{"type", "text"}, {"text", ""}, {"citations", nullptr}});
     } else {
       start({{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
     }
@@ -102,7 +120,8 @@ class MessagesEncoder : public BlockEncoder {
     start({{"type", "tool_use"},
            {"id", tool_use_id(call.id)},
            {"name", call.name},
-           {"input", Json::object()}});
+           {"input", Json::object()},
+           {"caller", {{"type", "direct"}}}});
     delta({{"type", "input_json_delta"}, {"partial_json", ""}});
     delta({{"type", "input_json_delta"}, {"partial_json", call.arguments}});
     if (auto input = parse_json(call.arguments)) content_.back()["input"] = std::move(*input);

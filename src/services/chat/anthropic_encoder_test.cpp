@@ -55,10 +55,11 @@ TEST(MessagesEncoder, the_opening_tells_the_prompts_length_and_the_end_the_total
   EXPECT_EQ(frames.front()["message"]["usage"]["input_tokens"], 9);
   EXPECT_EQ(frames.front()["message"]["content"], Json::array());
   const Json& delta = frames[frames.size() - 2];
-  EXPECT_EQ(delta["delta"], Json({{"stop_reason", "end_turn"}, {"stop_sequence", nullptr}}));
+  EXPECT_EQ(delta["delta"], Json::parse(R"({"stop_reason":"end_turn","stop_sequence":null,
+      "stop_details":null,"container":null})"));
   EXPECT_EQ(delta["usage"], Json::parse(R"({"input_tokens":5,"cache_creation_input_tokens":0,
       "cache_read_input_tokens":4,"output_tokens":7,
-      "output_tokens_details":{"thinking_tokens":3}})"));
+      "output_tokens_details":{"thinking_tokens":3},"server_tool_use":null})"));
 }
 
 TEST(MessagesEncoder, thinking_again_is_a_block_of_its_own) {
@@ -71,13 +72,14 @@ TEST(MessagesEncoder, thinking_again_is_a_block_of_its_own) {
   EXPECT_EQ(types, "thinking text thinking tool_use ");
   EXPECT_FALSE(body["content"][0]["signature"].get<std::string>().empty());
   EXPECT_EQ(body["content"][3],
-            Json::parse(R"({"type":"tool_use","id":"mine","name":"look","input":{}})"));
+            Json::parse(R"({"type":"tool_use","id":"mine","name":"look","input":{},
+                "caller":{"type":"direct"}})"));
   EXPECT_EQ(body["stop_reason"], "tool_use");
 }
 
 TEST(MessagesEncoder, an_answer_of_nothing_is_one_empty_text_block) {
   const Json body = testing::whole(anthropic_messages, {}, {finished()});
-  EXPECT_EQ(body["content"], Json::parse(R"([{"type":"text","text":""}])"));
+  EXPECT_EQ(body["content"], Json::parse(R"([{"type":"text","text":"","citations":null}])"));
   const auto frames = testing::frames_of(testing::streamed(anthropic_messages, {}, {finished()}));
   EXPECT_EQ(types_of(frames),
             "message_start\nping\ncontent_block_start:text@0\ncontent_block_stop@0\n"

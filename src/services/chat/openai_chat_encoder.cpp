@@ -9,7 +9,7 @@ class ChatEncoder : public OpenAiEncoder {
  public:
   ChatEncoder(const Request& request, ReplyInfo info)
       : OpenAiEncoder(request, std::move(info),
-                      {"chatcmpl-", "chat.completion", "chat.completion.chunk"}),
+                      {"chatcmpl-", "chat.completion", "chat.completion.chunk", true}),
         function_call_(request.reply_fields.is_object() &&
                        request.reply_fields.contains("function_call")) {}
 

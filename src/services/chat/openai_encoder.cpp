@@ -116,7 +116,7 @@ Json OpenAiEncoder::chunk(int index, Json choice) const {
   indexed.update(choice);
   Json out = head(names_.chunk_object);
   out["choices"] = Json::array({std::move(indexed)});
-  if (include_usage_) out["usage"] = nullptr;
+  if (include_usage_ && names_.null_usage) out["usage"] = nullptr;
   return out;
 }
 

@@ -17,6 +17,7 @@ class OpenAiEncoder : public Encoder {
     std::string_view id_prefix;     // "chatcmpl-"
     std::string_view object;        // "chat.completion"
     std::string_view chunk_object;  // "chat.completion.chunk"
+    bool null_usage = false;        // chunks before the one with the usage say that it is null
   };
 
   OpenAiEncoder(const Request& request, ReplyInfo info, const Names& names);

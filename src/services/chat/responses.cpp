@@ -205,6 +205,7 @@ Json responses_reply_fields(const Json& body, const ResponsesTools& tools) {
       value = *sent;
     }
   }
+  if (echo["user"].is_null()) echo.erase("user");  // the client's types know no null here
   echo["tools"] = tools.echo;
   bool encrypted = false;
   if (const Json* include = field(body, "include"); include && include->is_array()) {

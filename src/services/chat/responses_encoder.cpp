@@ -75,10 +75,10 @@ class ResponsesEncoder : public BlockEncoder {
              {"status", status},
              {"error", nullptr},
              {"incomplete_details", nullptr},
+             {"access_programs", nullptr},
              {"model", info_.model},
              {"output", output_}};
     if (fields_.is_object()) out.update(fields_["echo"]);
-    out["usage"] = nullptr;
     return out;
   }
 
