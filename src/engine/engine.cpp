@@ -87,6 +87,12 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
           .tool_dialect = std::string(models::to_string(model->tool_calls)),
           .load_seconds =
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  for (const auto& spec : model->model->caches()) {
+    const std::size_t size = 2 * std::size_t(spec.kv_heads) * std::size_t(spec.head_dim);
+    ++(spec.window > 0 ? info.sliding_layers : info.global_layers);
+    (spec.window > 0 ? info.kv_window_size : info.kv_token_size) +=
+        size * std::size_t(std::max(1, spec.window));
+  }
   loaded.set_value({});
   Scheduler(*model->model, options, kernels, info.context_length, counters).run(inbox, stop);
 }
@@ -138,7 +144,7 @@ Result<std::shared_ptr<TokenStream>> Engine::submit(GenerateRequest request) {
                                                    impl_->options.max_waiting));
   }
   auto stream = std::make_shared<TokenStream>();
-  Job job{std::move(request), stream};
+  Job job{std::move(request), stream, Sequence::Clock::now()};
   if (!impl_->inbox.push(job)) {
     --waiting;
     return fail(ErrorCode::overloaded, "the engine's queue is full, try again");
@@ -151,7 +157,8 @@ const ModelInfo& Engine::info() const { return impl_->info; }
 
 EngineStats Engine::stats() const {
   const auto& c = impl_->counters;
-  return {.active_rows = c.active,
+  return {.max_rows = impl_->options.max_rows,
+          .active_rows = c.active,
           .waiting = c.waiting,
           .submitted = c.submitted,
           .finished = c.finished,

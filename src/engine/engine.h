@@ -36,6 +36,7 @@ struct GenerateRequest {
   Sampling sampling;
   std::optional<int> max_tokens;  // none: to a stop id or the end of the context
   std::set<TokenId> stop_ids;
+  bool score_prompt = false;        // a ScoredPrompt comes first, with sampling.top_logprobs rivals
   std::shared_ptr<TokenMask> mask;  // this row's own; null: nothing is ruled out
 };
 
@@ -46,6 +47,10 @@ struct ModelInfo {
   int context_length = 0;  // max_position_embeddings
   int layers = 0;
   int hidden_size = 0;
+  int global_layers = 0;           // that attend to everything
+  int sliding_layers = 0;          // that attend to a window
+  std::size_t kv_token_size = 0;   // numbers that a token adds to the caches of the global layers
+  std::size_t kv_window_size = 0;  // numbers that the sliding layers' caches hold when full
   std::size_t weight_bytes = 0;
   std::size_t parameters = 0;
   std::string quantization;  // "4-bit, group 64", "bfloat16", ...
@@ -54,6 +59,7 @@ struct ModelInfo {
 };
 
 struct EngineStats {
+  int max_rows = 0;  // that may be active
   int active_rows = 0;
   int waiting = 0;
   std::uint64_t submitted = 0;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -69,6 +70,9 @@ TEST_P(EngineTest, KnowsItsModel) {
   EXPECT_EQ(engine->info().vocab_size, TinyModel::vocab_size);
   EXPECT_EQ(engine->info().context_length, TinyModel::context_length);
   EXPECT_EQ(engine->info().quantization, "float32");
+  EXPECT_EQ(engine->info().global_layers, 2);
+  EXPECT_EQ(engine->info().sliding_layers, 0);
+  EXPECT_GT(engine->info().kv_token_size, 0u);
 }
 
 TEST_P(EngineTest, EndsAtMaxTokensWithEveryTokenDelivered) {
@@ -124,6 +128,55 @@ TEST_P(EngineTest, ARowsTokensDoNotDependOnItsNeighbours) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     EXPECT_EQ(read(*streams[i]).ids, alone[i]) << "row " << i;
   }
+}
+
+TEST_P(EngineTest, APromptIsScoredAsItWouldHaveBeenSampled) {
+  const auto engine = load({.prefill_chunk = 64, .step_tokens = 48});
+  const auto prompt = random_prompt(150, 5);
+  auto stream = *engine->submit(request(prompt, 40, {.temperature = 0, .top_logprobs = 2}));
+  auto whole = prompt;
+  std::vector<Sampled> sampled;
+  for (auto item = stream->pop(); !std::holds_alternative<Finish>(item); item = stream->pop()) {
+    sampled.push_back(std::get<Sampled>(item));
+    whole.push_back(sampled.back().id);
+  }
+  auto scoring = request(whole, 1, {.top_logprobs = 2});
+  scoring.score_prompt = true;
+  stream = *engine->submit(std::move(scoring));
+  const auto first = stream->pop();
+  const auto& scores = std::get<ScoredPrompt>(first).tokens;
+  EXPECT_TRUE(std::holds_alternative<Sampled>(stream->pop()));
+  ASSERT_EQ(scores.size(), whole.size());
+  EXPECT_TRUE(std::isnan(scores[0].logprob));
+  EXPECT_TRUE(scores[0].top.empty());
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(scores[i].id, whole[i]);
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    const auto& score = scores[prompt.size() + i];
+    EXPECT_NEAR(score.logprob, sampled[i].logprob, 2e-3) << "token " << i;
+    ASSERT_EQ(score.top.size(), 2u);
+    EXPECT_NEAR(score.top[0].logprob, sampled[i].top[0].logprob, 2e-3);
+  }
+}
+
+TEST_P(EngineTest, APromptOfOneTokenHasNothingToScore) {
+  const auto engine = load();
+  auto scoring = request({7}, 1, {.top_logprobs = 1});
+  scoring.score_prompt = true;
+  const auto stream = *engine->submit(std::move(scoring));
+  const auto first = stream->pop();
+  EXPECT_EQ(std::get<ScoredPrompt>(first).tokens.size(), 1u);
+}
+
+TEST_P(EngineTest, TheTimeUntilAdmissionIsTold) {
+  const auto engine = load({.max_rows = 1});
+  auto running = *engine->submit(request(random_prompt(100, 1), 60));
+  auto waiting = *engine->submit(request({1, 2}, 1));
+  const auto before = read(*running).finish.usage;
+  const auto usage = read(*waiting).finish.usage;
+  EXPECT_LT(before.queue_seconds, usage.queue_seconds);
+  EXPECT_GT(usage.queue_seconds, before.decode_seconds / 2);
+  EXPECT_GT(usage.prefill_seconds, 0);
+  EXPECT_EQ(engine->stats().max_rows, 1);
 }
 
 TEST_P(EngineTest, RandomJoinsAndCancellationsLeaveNothingBehind) {

@@ -9,12 +9,12 @@ std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
   std::vector<TokenId> tokens;
   std::vector<tensor::RowSlice> slices;
   std::vector<tensor::SequenceCache*> caches;
-  std::vector<int> last;  // flat index of the last token of each row that wants logits
+  std::vector<int> picks;  // flat index of each token that logits are wanted of
   for (const auto& row : rows) {
     slices.push_back({int(tokens.size()), int(row.tokens.size())});
     tokens.insert(tokens.end(), row.tokens.begin(), row.tokens.end());
     caches.push_back(row.cache);
-    if (row.wants_logits) last.push_back(int(tokens.size()) - 1);
+    for (int back = row.wanted; back > 0; --back) picks.push_back(int(tokens.size()) - back);
   }
   tensor::StepCache step(std::move(slices), std::move(caches));
   const int total = int(tokens.size());
@@ -22,14 +22,14 @@ std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
 
   auto pending = step.state();
   std::vector<Array> logits;
-  if (last.empty()) {
+  if (picks.empty()) {
     // Caches in MLX arrays need no more than themselves; pages are written by the layers' own
     // nodes.
     if (pending.empty()) pending.push_back(hidden);
   } else {
-    const int wanted = int(last.size());
+    const int wanted = int(picks.size());
     const auto picked =
-        wanted == total ? hidden : mx::take(hidden, Array(last.data(), {wanted}, mx::int32), 1);
+        wanted == total ? hidden : mx::take(hidden, Array(picks.data(), {wanted}, mx::int32), 1);
     const auto all = model_.logits(picked);  // [1, R, V]
     for (int i = 0; i < wanted; ++i) {
       logits.push_back(mx::contiguous(

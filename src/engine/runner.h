@@ -13,7 +13,7 @@ namespace hearth::engine {
 struct RowWork {
   tensor::SequenceCache* cache;
   std::span<const TokenId> tokens;
-  bool wants_logits;  // of its last token
+  int wanted;  // of its last tokens, as many as their logits are wanted of
 };
 
 class Runner {
@@ -22,7 +22,7 @@ class Runner {
   Runner(const models::Model& model, bool shared) : model_(model), shared_(shared) {}
 
   /// Runs the rows and evaluates.
-  /// @return [V] in the model's dtype, one for each row with wants_logits, in order
+  /// @return [V] in the model's dtype, row by row, for each token that logits are wanted of
   /// @throws what MLX throws; the caches of these rows are then lost
   std::vector<tensor::Array> run(std::span<const RowWork> rows) const;
 

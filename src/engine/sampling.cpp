@@ -293,6 +293,21 @@ Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& s, std:
   return out;
 }
 
+Sampled score_logprobs(std::span<const float> logprobs, TokenId id, int top_logprobs) {
+  Sampled out{.id = id, .logprob = logprobs[id]};
+  if (top_logprobs > 0) out.top = likeliest(logprobs, top_logprobs);
+  return out;
+}
+
+bool normalise(std::span<float> logits) {
+  const TokenId likeliest = argmax(logits, {});
+  if (likeliest < 0 || !std::isfinite(logits[likeliest])) return false;
+  const float normaliser = log_sum_exp(logits, logits[likeliest]);
+  if (std::isnan(normaliser)) return false;
+  for (float& x : logits) x -= normaliser;
+  return true;
+}
+
 Sampled sample_token(std::span<float> logits, const Sampling& s, std::span<const TokenId> history,
                      std::uint64_t seed, std::uint64_t step, MaskWords mask) {
   process_logits(logits, s, history);
@@ -300,11 +315,7 @@ Sampled sample_token(std::span<float> logits, const Sampling& s, std::span<const
   if (s.top_logprobs < 0 && (s.temperature == 0 || !mask.empty())) {
     return sample_logprobs(logits, s, seed, step, mask);
   }
-  const TokenId likeliest = argmax(logits, {});
-  if (likeliest < 0 || !std::isfinite(logits[likeliest])) return {.id = -1};
-  const float normaliser = log_sum_exp(logits, logits[likeliest]);
-  if (std::isnan(normaliser)) return {.id = -1};
-  for (float& x : logits) x -= normaliser;
+  if (!normalise(logits)) return {.id = -1};
   return sample_logprobs(logits, s, seed, step, mask);
 }
 

@@ -74,6 +74,12 @@ void process_logits(std::span<float> logits, const Sampling& sampling,
 Sampled sample_logprobs(std::span<const float> logprobs, const Sampling& sampling,
                         std::uint64_t seed, std::uint64_t step, MaskWords mask = {});
 
+/// What `logprobs` say of a token that is known already, with as many rivals as asked for.
+Sampled score_logprobs(std::span<const float> logprobs, TokenId id, int top_logprobs);
+
+/// Logits to log-probabilities, in place. @return false, with nothing changed, when they are none
+bool normalise(std::span<float> logits);
+
 /// process_logits, normalisation and sample_logprobs in float32: the fast tier's whole way from
 /// logits to a token. `logits` are changed.
 Sampled sample_token(std::span<float> logits, const Sampling& sampling,

@@ -169,6 +169,19 @@ TEST(Sample, ASeedAndAStepFixTheDraw) {
   EXPECT_LT(same, 5) << "seeds differ";
 }
 
+TEST(Score, TellsAKnownTokenAndTheLikeliest) {
+  std::vector<float> logits{std::log(1.0f), std::log(2.0f), std::log(5.0f)};
+  ASSERT_TRUE(normalise(logits));
+  const auto scored = score_logprobs(logits, 0, 2);
+  EXPECT_NEAR(scored.logprob, std::log(1.0 / 8), 1e-6);
+  ASSERT_EQ(scored.top.size(), 2u);
+  EXPECT_EQ(scored.top[0].id, 2);
+  EXPECT_NEAR(scored.top[0].logprob, std::log(5.0 / 8), 1e-6);
+  EXPECT_EQ(scored.top[1].id, 1);
+  std::vector<float> none{std::nanf(""), 0};
+  EXPECT_FALSE(normalise(none));
+}
+
 TEST(ProcessLogits, RoundsEveryResultToTheDtypeItIsToldOf) {
   std::vector<float> logits{5, 3};
   const auto to_quarters = [](float x) { return std::round(x * 4) / 4; };

@@ -12,6 +12,8 @@ namespace mx = mlx::core;
 
 namespace {
 
+constexpr int scored_at_once = 128;  // tokens whose logits are held together
+
 std::uint64_t fresh_seed() {
   thread_local std::random_device device;
   return (std::uint64_t(device()) << 32) | device();
@@ -79,27 +81,40 @@ void Scheduler::admit() {
     row->tokens = job.request.prompt;
     row->request = std::move(job.request);
     row->stream = std::move(job.stream);
+    row->submitted = job.submitted;
     row->admitted = Sequence::Clock::now();
     rows_.push_back(std::move(row));
   }
 }
 
-Sequence& Scheduler::find(std::uint64_t id) {
+Sequence& Scheduler::find(std::uint64_t id) const {
   return **std::ranges::find(rows_, id, [](const auto& row) { return row->id; });
 }
 
-void Scheduler::step() {
+std::vector<Row> Scheduler::plan() const {
   std::vector<Candidate> candidates;
   for (const auto& row : rows_) candidates.push_back(row->candidate());
-  const auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
-                                              : plan_step(candidates, options_.step_tokens);
+  auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
+                                        : plan_step(candidates, options_.step_tokens);
+  for (Row& planned : plan) {
+    if (find(planned.id).scores_prompt()) planned.tokens = std::min(planned.tokens, scored_at_once);
+  }
+  return plan;
+}
+
+RowWork Scheduler::work_of(Sequence& row, int tokens) const {
+  const int wanted = row.scores_prompt() ? tokens : int(row.samples_after(tokens));
+  return {&row.cache, std::span(row.tokens).subspan(row.forwarded, tokens), wanted};
+}
+
+void Scheduler::step() {
+  const auto plan = this->plan();
   std::vector<RowWork> work;
   std::vector<MaskJob> masks;  // one for each row that is sampled
   for (const auto& [id, tokens] : plan) {
     auto& row = find(id);
-    const std::span all(row.tokens);
-    work.push_back({&row.cache, all.subspan(row.forwarded, tokens), row.samples_after(tokens)});
-    if (work.back().wants_logits) masks.push_back({row.request.mask.get()});
+    work.push_back(work_of(row, tokens));
+    if (row.samples_after(tokens)) masks.push_back({row.request.mask.get()});
   }
   std::vector<tensor::Array> logits;
   try {
@@ -109,13 +124,15 @@ void Scheduler::step() {
   }
   ++counters_.steps;
   std::size_t next = 0;
+  auto mask = masks.begin();
   for (std::size_t i = 0; i < plan.size(); ++i) {
     auto& row = find(plan[i].id);
+    const auto own = std::span(logits).subspan(next, work[i].wanted);
+    next += own.size();
+    if (row.scores_prompt()) score_prompt(row, own, row.forwarded);
     row.forwarded += plan[i].tokens;
     if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
-    if (!work[i].wants_logits) continue;
-    sample_row(row, logits[next], masks[next]);
-    ++next;
+    if (row.samples_after(0)) sample_row(row, own.back(), *mask++);
   }
   std::size_t bytes = 0;
   for (const auto& row : rows_) {
@@ -149,6 +166,32 @@ Sampled Scheduler::sample(const Sequence& row, const tensor::Array& logits, Mask
   const auto logprobs = l1_logprobs(mx::astype(widened, logits.dtype()));
   return sample_logprobs({logprobs.data<float>(), logprobs.size()}, sampling, row.seed,
                          row.generated, mask);
+}
+
+Sampled Scheduler::score(const Sequence& row, const tensor::Array& logits, TokenId id) const {
+  const int rivals = row.request.sampling.top_logprobs;
+  if (options_.tier == Tier::l1) {
+    const auto logprobs = l1_logprobs(logits);
+    return score_logprobs({logprobs.data<float>(), logprobs.size()}, id, rivals);
+  }
+  auto widened = mx::contiguous(mx::astype(logits, mx::float32));
+  mx::eval(widened);
+  const std::span values(widened.data<float>(), widened.size());
+  normalise(values);
+  return score_logprobs(values, id, rivals);
+}
+
+/// @param from  position of the token that the first of `logits` follows
+void Scheduler::score_prompt(Sequence& row, std::span<const tensor::Array> logits, int from) {
+  if (row.scores.empty()) {
+    row.scores.push_back(
+        {.id = row.tokens.front(), .logprob = std::numeric_limits<float>::quiet_NaN(), .top = {}});
+  }
+  for (const auto& one : logits) {
+    if (++from == row.prompt_tokens()) break;
+    row.scores.push_back(score(row, one, row.tokens[from]));
+  }
+  if (from == row.prompt_tokens()) row.stream->push(ScoredPrompt{std::move(row.scores)});
 }
 
 void Scheduler::sample_row(Sequence& row, const tensor::Array& logits, const MaskJob& mask) {

@@ -18,6 +18,7 @@ namespace hearth::engine {
 struct Job {
   GenerateRequest request;
   std::shared_ptr<TokenStream> stream;
+  Sequence::Clock::time_point submitted;
 };
 
 /// Counters that other threads read.
@@ -41,15 +42,19 @@ class Scheduler {
   void drop_cancelled();
   void admit();
   void step();
+  std::vector<Row> plan() const;
+  RowWork work_of(Sequence& sequence, int tokens) const;
   /// The step's forward pass, its rows' masks beside it.
   std::vector<tensor::Array> forward(const std::vector<RowWork>& work, std::vector<MaskJob>& masks);
   Sampled sample(const Sequence& sequence, const tensor::Array& logits, MaskWords mask) const;
+  Sampled score(const Sequence& sequence, const tensor::Array& logits, TokenId id) const;
+  void score_prompt(Sequence& sequence, std::span<const tensor::Array> logits, int from);
   void sample_row(Sequence& sequence, const tensor::Array& logits, const MaskJob& mask);
   void deliver(Sequence& sequence, Sampled sampled);
   void end(Sequence& sequence, Finish finish);
   void remove_ended();
   void fail_rows(const std::vector<Row>& rows, const std::string& what);
-  Sequence& find(std::uint64_t id);
+  Sequence& find(std::uint64_t id) const;
   bool idle() const { return rows_.empty() && waiting_.empty(); }
 
   const models::Model& model_;

@@ -11,7 +11,9 @@ std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id) {
 
 Usage usage_of(const Sequence& s, Sequence::Clock::time_point now) {
   using Seconds = std::chrono::duration<double>;
-  Usage usage{.prompt_tokens = s.prompt_tokens(), .completion_tokens = s.generated};
+  Usage usage{.prompt_tokens = s.prompt_tokens(),
+              .completion_tokens = s.generated,
+              .queue_seconds = Seconds(s.admitted - s.submitted).count()};
   if (s.generated > 0) {
     usage.prefill_seconds = Seconds(s.first_token - s.admitted).count();
     usage.decode_seconds = Seconds(now - s.first_token).count();

@@ -24,13 +24,16 @@ struct Sequence {
   std::vector<TokenId> tokens;  // the prompt, then what was generated
   int forwarded = 0;            // of `tokens`, those whose keys and values are in the cache
   int generated = 0;
-  Clock::time_point admitted, first_token;
+  std::vector<Sampled> scores;  // of the prompt's tokens, where they are asked for
+  Clock::time_point submitted, admitted, first_token;
 
   int prompt_tokens() const { return int(request.prompt.size()); }
   bool decoding() const { return generated > 0; }
   Candidate candidate() const { return {id, int(tokens.size()) - forwarded, decoding()}; }
   /// Whether a step that forwards `n` more tokens reaches the end of what is known.
   bool samples_after(int n) const { return forwarded + n == int(tokens.size()); }
+  /// Whether its prompt is under way and is to be scored.
+  bool scores_prompt() const { return request.score_prompt && !decoding(); }
 };
 
 /// What ends a sequence after it sampled `id`; none: it goes on.

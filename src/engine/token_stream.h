@@ -1,4 +1,5 @@
-// What a request's thread reads: tokens as they are sampled, then exactly one Finish.
+// What a request's thread reads: the prompt's scores if they were asked for, tokens as they are
+// sampled, then exactly one Finish.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/sampling.h"
@@ -26,6 +28,7 @@ struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;
   int completion_tokens = 0;   // tokens delivered; a stop id counts, as in mlx-lm
+  double queue_seconds = 0;    // from submission until admission
   double prefill_seconds = 0;  // from admission until the first token
   double decode_seconds = 0;   // from the first token to the last
 };
@@ -37,7 +40,12 @@ struct Finish {
   std::optional<TokenId> stop_id;  // the id that ended the turn; it was not delivered
 };
 
-using StreamItem = std::variant<Sampled, Finish>;
+/// The log-probability of each token of the prompt after those before it. Comes before any Sampled.
+struct ScoredPrompt {
+  std::vector<Sampled> tokens;  // the first, which follows nothing, has NaN and no rivals
+};
+
+using StreamItem = std::variant<Sampled, ScoredPrompt, Finish>;
 
 /// A bounded queue from the engine thread to one reader. The engine never waits: a reader that
 /// lets `capacity` tokens pile up is cancelled.
