@@ -19,6 +19,8 @@ struct TokenInfo {
 /// The engine's figures, and what the pipeline counts.
 struct Usage : engine::Usage {
   int reasoning_tokens = 0;  // of completion_tokens, those of the reasoning channel and its markers
+  int decoded_tokens = 0;    // of completion_tokens, those after the first of each choice
+  double first_token_seconds = 0;  // from the request's arrival; 0 when no token came
 };
 
 struct TextDelta {
@@ -45,6 +47,7 @@ struct Finished {
   engine::FinishReason reason = engine::FinishReason::stop;
   std::string stop_sequence;  // the stop string that matched; empty when none
   int tool_calls = 0;         // told in this choice
+  int broken_calls = 0;       // calls that were begun and became text
   Usage usage;
   std::optional<Error> error;
 };

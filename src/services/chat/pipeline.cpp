@@ -77,10 +77,13 @@ void OutputPipeline::add_patterns() {
 
 /// In content a stray closing is text; in reasoning a stray opening is.
 void OutputPipeline::add_pattern(std::string_view text, int kind) {
-  const auto same = [&](const auto& control) { return control.second == text; };
-  if (std::ranges::any_of(controls_, same)) return;
+  if (is_control(text)) return;
   if (kind != kinds::close_think) in_content_.add(text, kind);
   if (kind != kinds::open_think) in_reasoning_.add(text, kind);
+}
+
+bool OutputPipeline::is_control(std::string_view marker) const {
+  return std::ranges::any_of(controls_, [&](const auto& c) { return c.second == marker; });
 }
 
 void OutputPipeline::push(const engine::StreamItem& item, Events& events) {
@@ -130,6 +133,7 @@ void OutputPipeline::finish(engine::Finish finish, Events& events) {
   Finished end{.reason = finish.reason,
                .stop_sequence = stop_sequence_,
                .tool_calls = int(ids_.size()),
+               .broken_calls = broken_calls_,
                .usage = {finish.usage},
                .error = std::move(finish.error)};
   if (stopped_) {
@@ -148,9 +152,16 @@ void OutputPipeline::finish(engine::Finish finish, Events& events) {
 /// A special token that is a marker: nothing that text could begin goes on across it.
 void OutputPipeline::control(std::string_view marker, Events& events) {
   flush(events);
+  while (channel_ == Channel::aside && kind_of_control(marker) == kinds::open_call) {
+    aside_is_text(events);
+    flush(events);
+  }
   if (stopped_) return;
+  if (channel_ == Channel::aside && marker == format_.reasoning->close) aside_end_ = held_.size();
   held_ += marker;
-  if (channel_ == Channel::call || channel_ == Channel::header) return;
+  if (channel_ == Channel::call || channel_ == Channel::header || channel_ == Channel::aside) {
+    return;
+  }
   take_marker(kind_of_control(marker), held_.size() - marker.size(), marker.size(), events);
 }
 
@@ -187,6 +198,7 @@ void OutputPipeline::say(std::size_t bytes, bool reasoning, Events& events) {
   if (bytes == 0) return;
   std::string text = held_.substr(0, bytes);
   drop(bytes, reasoning);
+  if (!reasoning) mentions_.add(text);
   if (reasoning)
     append<ReasoningDelta>(std::move(text), ledger_.take(), events);
   else
@@ -242,6 +254,7 @@ void OutputPipeline::take_marker(int kind, std::size_t space, std::size_t marker
       opening_ = marker;
       return;
     case kinds::open_think:
+      if (gap_ == Gap::none) return open_aside(marker);
       drop(space, false);
       drop(marker, true);
       return open_reasoning();
@@ -265,6 +278,7 @@ void OutputPipeline::open_reasoning() {
 void OutputPipeline::open_call(std::size_t space, std::size_t opening) {
   outer_ = channel_;
   channel_ = Channel::call;
+  guessed_ = false;
   space_ = space;
   opening_ = opening;
 }

@@ -3,7 +3,8 @@
 // tokens.
 //
 // White space next to a marker belongs to it. A marker that is one special token of the vocabulary
-// counts as that token only; text that spells it is text.
+// counts as that token only; text that spells it is text. Reasoning that opens after visible text
+// is told once it is closed: an opening that never is, or is only spoken of, is text.
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@
 
 #include "engine/token_stream.h"
 #include "services/chat/event.h"
+#include "services/chat/mention.h"
 #include "services/chat/output_format.h"
 #include "services/chat/patterns.h"
 #include "services/chat/token_ledger.h"
@@ -39,7 +41,7 @@ class OutputPipeline {
 
  private:
   using Events = std::vector<Event>;
-  enum class Channel { content, reasoning, header, call };
+  enum class Channel { content, aside, reasoning, header, call };
   /// What white space at the cursor follows; it is held until what comes next is known.
   enum class Gap { none, start, reasoning, call };
 
@@ -56,6 +58,7 @@ class OutputPipeline {
   // Each reads the head of held_ in its channel; true: it got on, and there may be more to read.
   void advance(text::Ending ending, Events& events);
   bool in_content(text::Ending ending, Events& events);
+  bool in_aside(text::Ending ending, Events& events);
   bool in_reasoning(text::Ending ending, Events& events);
   bool in_header(text::Ending ending, Events& events);
   bool in_call(text::Ending ending, Events& events);
@@ -69,6 +72,11 @@ class OutputPipeline {
   bool stops_in_gap(std::size_t space) const;
   bool takes_first_opening(std::size_t space);
   void take_marker(int kind, std::size_t space, std::size_t marker, Events& events);
+  bool is_control(std::string_view marker) const;
+  std::size_t aside_end() const;
+  std::size_t call_in_aside() const;
+  void open_aside(std::size_t opening);
+  void aside_is_text(Events& events);
   void open_reasoning();
   void open_call(std::size_t space, std::size_t opening);
   void tell_calls(text::Scan scan, Events& events);
@@ -92,10 +100,14 @@ class OutputPipeline {
   bool names_channel_ = false;     // the channel's name comes first
   std::size_t space_ = 0;          // bytes of white space at the head of held_, before a call
   std::size_t opening_ = 0;        // bytes of the opening that follows
+  std::size_t aside_end_ = 0;      // where an aside's closing token stands in held_; 0: nowhere yet
   std::string held_;               // text not yet settled
   TokenLedger ledger_;
+  Mentions mentions_;          // after the content that was told
   std::set<std::string> ids_;  // of calls told
   std::string stop_sequence_;
+  bool guessed_ = false;         // the call that is open has no marker of its own
+  int broken_calls_ = 0;         // begun with a marker, and no calls
   bool half_character_ = false;  // the last token brought no text
   bool stopped_ = false, finished_ = false;
 };

@@ -11,13 +11,7 @@ namespace {
 using text::Ending;
 
 constexpr std::size_t longest_header = 512;
-constexpr std::size_t longest_channel_name = 32;
 constexpr std::size_t always_scanned = 256;  // so that what is no call shows early
-
-bool is_channel_name(std::string_view text) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
-  return text.size() <= longest_channel_name && std::ranges::all_of(text, fits);
-}
 
 }  // namespace
 
@@ -27,6 +21,9 @@ void OutputPipeline::advance(Ending ending, Events& events) {
     switch (channel_) {
       case Channel::content:
         more = in_content(ending, events);
+        break;
+      case Channel::aside:
+        more = in_aside(ending, events);
         break;
       case Channel::reasoning:
         more = in_reasoning(ending, events);
@@ -49,8 +46,14 @@ bool OutputPipeline::in_content(Ending ending, Events& events) {
   const auto match = in_content_.first(held_);
   const auto back = ending == Ending::open ? in_content_.held_back(held_) : 0;
   say(match ? match->begin : held_.size() - back, false, events);
-  if (match) take_marker(match->kind, 0, match->end - match->begin, events);
-  return match.has_value();
+  if (!match) return false;
+  const auto size = match->end - match->begin;
+  if (match->kind == kinds::open_think && mentions_.next()) {
+    say(size, false, events);
+  } else {
+    take_marker(match->kind, 0, size, events);
+  }
+  return true;
 }
 
 /// White space after a marker or at the start goes with the marker that follows it; else it is
@@ -112,6 +115,7 @@ bool OutputPipeline::takes_first_opening(std::size_t space) {
   for (const auto opening : format_.dialect->first_openings) {
     if (!rest.starts_with(opening)) continue;
     open_call(space, opening.size());
+    guessed_ = true;
     return true;
   }
   return false;
@@ -151,7 +155,7 @@ bool OutputPipeline::after_reasoning_start(Ending ending) {
 
 bool OutputPipeline::after_channel_name(Ending ending) {
   const auto line = std::string_view(held_).substr(0, held_.find('\n'));
-  if (is_channel_name(line)) {
+  if (kinds::is_channel_name(line)) {
     const bool whole = line.size() < held_.size();
     if (!whole && ending == Ending::open) return false;
     drop(line.size() + (whole ? 1 : 0), true);
@@ -193,6 +197,7 @@ bool OutputPipeline::in_call(Ending ending, Events& events) {
     tell_calls(std::move(scan), events);
     return true;
   }
+  if (!guessed_) ++broken_calls_;
   channel_ = outer_;
   gap_ = Gap::none;
   reasoning_starts_ = false;

@@ -1,6 +1,7 @@
 // What the pipeline's patterns stand for; shared by its two files.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -15,6 +16,12 @@ enum Kind {
   message_end,  // <|end|>
   nothing,      // a special token that means nothing where it stands
 };
+
+/// Gemma 4 names a channel of reasoning on its first line.
+inline bool is_channel_name(std::string_view text) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return text.size() <= 32 && std::ranges::all_of(text, fits);
+}
 
 inline std::size_t leading_space(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");

@@ -56,6 +56,73 @@ TEST(Reasoning, may_come_more_than_once) {
   EXPECT_EQ(out.text, "textmore");
 }
 
+TEST(Reasoning, that_opens_after_text_is_told_once_it_is_closed) {
+  const auto out = run("text\n<think>\nb\n</think>\nmore", thinking("think"));
+  EXPECT_EQ(out.order, "trt");
+  EXPECT_EQ(out.reasoning, "b");
+  EXPECT_EQ(out.text, "text\nmore");
+}
+
+TEST(Reasoning, an_opening_in_the_answer_that_is_never_closed_is_text) {
+  for (const auto reason : {engine::FinishReason::stop, engine::FinishReason::length}) {
+    Feed how = thinking("think");
+    how.reason = reason;
+    const std::string said = "<think>a</think>It is 4.\n<think>and so on\n<think>to the end";
+    const auto out = run(said, how);
+    EXPECT_EQ(out.reasoning, "a");
+    EXPECT_EQ(out.text, said.substr(said.find("It is")));
+    EXPECT_EQ(out.token_bytes, said);
+  }
+}
+
+TEST(Reasoning, markers_that_are_spoken_of_are_text) {
+  for (const std::string said :
+       {"Put it between the <think> and </think> tags.", "Write `<think>` first, then `</think>`.",
+        "```\n<think>a</think>\n```\ndone", "It says \"<think>hm</think>\"."}) {
+    const auto out = run(said, thinking("think"));
+    EXPECT_EQ(out.text, said);
+    EXPECT_EQ(out.reasoning, "");
+  }
+}
+
+TEST(Reasoning, a_long_text_after_a_stray_opening_is_not_held_to_the_end) {
+  const std::string said = "ok\n<think>" + std::string(9000, 'x') + "</think>y";
+  const auto out = run(said, thinking("think"));
+  EXPECT_EQ(out.text, said);
+  EXPECT_GT(out.pieces.size(), 700u);
+}
+
+TEST(Reasoning, stop_strings_apply_to_text_after_a_stray_opening) {
+  Feed how = thinking("think");
+  how.stop = {"END"};
+  const auto out = run("ok\n<think>a END b", how);
+  EXPECT_EQ(out.text, "ok\n<think>a ");
+  EXPECT_EQ(out.end->stop_sequence, "END");
+}
+
+TEST(Reasoning, a_call_after_a_stray_opening_is_a_call) {
+  Feed how;
+  how.format = testing::format_of(text::hermes);
+  const std::string call = R"(<tool_call>{"name":"stat","arguments":{}}</tool_call>)";
+  for (const bool tokens : {false, true}) {
+    if (tokens) how.tokenizer = testing::tokenizer_of(how.format);
+    const auto out = run("ok\n<think>now" + call, how);
+    EXPECT_EQ(out.text, "ok\n<think>now");
+    EXPECT_EQ(out.call_texts(), "stat{}");
+    const auto closed = run("ok\n<think>now</think>" + call, how);
+    EXPECT_EQ(closed.order, "trc");
+    EXPECT_EQ(closed.reasoning, "now");
+  }
+}
+
+TEST(Reasoning, gemma_names_a_later_channel_too) {
+  Feed how = thinking("gemma");
+  how.tokenizer = testing::tokenizer_of(how.format);
+  const auto out = run("yes<|channel>thought\nsure<channel|>so", how);
+  EXPECT_EQ(out.reasoning, "sure");
+  EXPECT_EQ(out.text, "yesso");
+}
+
 TEST(Reasoning, that_is_empty_is_not_told) {
   const auto out = run("<think>\n\n</think>\n\nyes", thinking("think"));
   EXPECT_EQ(out.order, "t");
