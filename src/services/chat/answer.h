@@ -2,6 +2,7 @@
 // events marked with the index of their choice.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,11 +20,15 @@ struct ChoiceEvent {
 
 class Answer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Templates, tokenises and submits all choices; none of them stays when one is refused.
+  /// @param arrived  when the request did
   /// Errors: as Generation::start.
   static Result<std::unique_ptr<Answer>> start(std::shared_ptr<LoadedModel> model,
                                                const Request& request,
-                                               const ServerDefaults& defaults);
+                                               const ServerDefaults& defaults,
+                                               Clock::time_point arrived = Clock::now());
 
   /// Events that are ready, in order within each choice.
   std::vector<ChoiceEvent> poll();
@@ -34,11 +39,14 @@ class Answer {
 
   /// Tokens of all prompts and choices; the rest of it once finished().
   const Usage& usage() const { return usage_; }
-  /// Text of each choice's prompt; only for a request with `echo`.
+  /// Text of each choice's prompt; only for a request with `echo` whose tokens are not told.
   const std::vector<std::string>& echoes() const { return echoes_; }
 
  private:
+  void add_up(int choice, const Usage& usage);
+
   std::vector<std::unique_ptr<Generation>> generations_;
+  std::vector<double> submitted_after_;  // seconds from arrival, of each choice
   std::vector<std::string> echoes_;
   Usage usage_;
 };

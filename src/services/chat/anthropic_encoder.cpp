@@ -5,6 +5,7 @@
 
 #include "services/chat/anthropic.h"
 #include "services/chat/block_encoder.h"
+#include "services/chat/timings.h"
 #include "services/chat/typed_events.h"
 
 namespace hearth::services {
@@ -60,14 +61,19 @@ class MessagesEncoder : public BlockEncoder {
                         {"stop_sequence", stop_sequence_},
                         {"stop_details", nullptr},
                         {"container", nullptr}}},
-                      {"usage", anthropic_usage(usage.prompt_tokens, usage)}}) +
+                      {"usage", anthropic_usage(usage.prompt_tokens, usage)},
+                      {"hearth", timings(usage)}}) +
            sse_event({{"type", "message_stop"}});
   }
   std::string error_frame(const Error& error) const override {
     return sse_event(anthropic_error(error));
   }
   std::string ping() const override { return sse_event({{"type", "ping"}}); }
-  Json body(const Usage& usage) const override { return message(usage); }
+  Json body(const Usage& usage) const override {
+    Json whole = message(usage);
+    whole["hearth"] = timings(usage);
+    return whole;
+  }
 
  private:
   Json message(const Usage& usage) const {
@@ -104,7 +110,7 @@ class MessagesEncoder : public BlockEncoder {
       start({{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
     }
   }
-  void add(Block block, const std::string& text) override {
+  void add(Block block, const std::string& text, const std::vector<TokenInfo>&) override {
     const std::string name = block == Block::text ? "text" : "thinking";
     content_.back()[name].get_ref<std::string&>() += text;
     delta({{"type", name + "_delta"}, {name, text}});

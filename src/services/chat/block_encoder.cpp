@@ -8,12 +8,12 @@ namespace hearth::services {
 
 std::string BlockEncoder::frames(const ChoiceEvent& event) {
   if (const auto* text = std::get_if<TextDelta>(&event.event)) {
-    more(Block::text, text->text);
+    more(Block::text, text->text, text->tokens);
   } else if (const auto* reasoning = std::get_if<ReasoningDelta>(&event.event)) {
-    more(Block::reasoning, reasoning->text);
+    more(Block::reasoning, reasoning->text, reasoning->tokens);
   } else if (const auto* call = std::get_if<ToolCall>(&event.event)) {
     close_block(false);
-    held_.clear();
+    drop_held();
     any_ = true;
     tool_call(*call);
   } else {
@@ -26,18 +26,25 @@ void BlockEncoder::send(const std::string& frame) {
   if (stream_) out_ += frame;
 }
 
-void BlockEncoder::more(Block block, const std::string& text) {
+void BlockEncoder::drop_held() {
+  held_.clear();
+  held_tokens_.clear();
+}
+
+void BlockEncoder::more(Block block, const std::string& text,
+                        const std::vector<TokenInfo>& tokens) {
   if (open_ == block) {
-    if (!text.empty()) add(block, text);
+    if (!text.empty() || !tokens.empty()) add(block, text, tokens);
     return;
   }
-  if (held_block_ != block) held_.clear();
+  if (held_block_ != block) drop_held();
   held_block_ = block;
   held_ += text;
+  held_tokens_.insert(held_tokens_.end(), tokens.begin(), tokens.end());
   if (is_blank(held_)) return;
   close_block(false);
   begin_block(block);
-  add(block, std::exchange(held_, {}));
+  add(block, std::exchange(held_, {}), std::exchange(held_tokens_, {}));
 }
 
 void BlockEncoder::begin_block(Block block) {
@@ -54,7 +61,7 @@ void BlockEncoder::finish(const Finished& end) {
   const bool cut = end.reason == engine::FinishReason::length;
   if (!any_) {
     begin_block(Block::text);
-    if (held_block_ == Block::text && !held_.empty()) add(Block::text, held_);
+    if (held_block_ == Block::text && !held_.empty()) add(Block::text, held_, held_tokens_);
   }
   close_block(cut);
   finished(end);

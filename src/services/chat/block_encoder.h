@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "services/chat/protocol.h"
 
@@ -18,7 +19,8 @@ class BlockEncoder : public Encoder {
   enum class Block { none, reasoning, text };
 
   virtual void open(Block block) = 0;
-  virtual void add(Block block, const std::string& text) = 0;
+  /// @param tokens  whose text it is, where they are told; text may be empty then
+  virtual void add(Block block, const std::string& text, const std::vector<TokenInfo>& tokens) = 0;
   /// @param cut  the answer ends here for want of tokens
   virtual void close(Block block, bool cut) = 0;
   /// A block of its own, from start to end.
@@ -31,7 +33,8 @@ class BlockEncoder : public Encoder {
   bool streams() const { return stream_; }
 
  private:
-  void more(Block block, const std::string& text);
+  void more(Block block, const std::string& text, const std::vector<TokenInfo>& tokens);
+  void drop_held();
   void begin_block(Block block);
   void close_block(bool cut);
   void finish(const Finished& end);
@@ -40,6 +43,7 @@ class BlockEncoder : public Encoder {
   Block open_ = Block::none;
   Block held_block_ = Block::none;
   std::string held_;  // white space that no block has begun with
+  std::vector<TokenInfo> held_tokens_;
   bool any_ = false;  // there was a block
   std::string out_;
 };

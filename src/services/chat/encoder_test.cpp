@@ -1,6 +1,7 @@
 // Both OpenAI wires against exchanges written down here, streamed and not.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 
 #include "services/chat/openai_common.h"
@@ -58,6 +59,9 @@ const std::string totals =
     R"("prompt_tokens_details":{"cached_tokens":4},)"
     R"("completion_tokens_details":{"reasoning_tokens":0},"lane":"batched"})";
 
+const std::string times =
+    R"("hearth":{"queue_ms":0.0,"ttft_ms":null,"prefill_tps":null,"decode_tps":null})";
+
 std::string choice(const std::string& delta, const std::string& finish) {
   return R"("choices":[{"index":0,"delta":)" + delta + R"(,"logprobs":null,"finish_reason":)" +
          finish + "}]";
@@ -69,7 +73,8 @@ TEST(ChatEncoder, streams_role_text_finish_and_done_without_usage) {
   EXPECT_EQ(streamed(openai_chat, request, {{0, delta("Hi")}, {0, end()}}),
             "data: " + head + choice(R"({"role":"assistant","content":""})", "null") + "}\n\n" +
                 "data: " + head + choice(R"({"content":"Hi"})", "null") + "}\n\n" +  //
-                "data: " + head + choice("{}", R"("stop")") + "}\n\n" + "data: [DONE]\n\n");
+                "data: " + head + choice("{}", R"("stop")") + "," + times + "}\n\n" +
+                "data: [DONE]\n\n");
 }
 
 TEST(ChatEncoder, include_usage_true_sends_one_more_chunk) {
@@ -78,7 +83,7 @@ TEST(ChatEncoder, include_usage_true_sends_one_more_chunk) {
   request.include_usage = true;
   const auto out = streamed(openai_chat, request, {{0, end()}});
   EXPECT_NE(out.find(choice("{}", R"("stop")") + R"(,"usage":null})"), std::string::npos) << out;
-  EXPECT_NE(out.find(R"("choices":[],"usage":)" + totals + "}\n\ndata: [DONE]\n\n"),
+  EXPECT_NE(out.find(R"("choices":[],"usage":)" + totals + "," + times + "}\n\ndata: [DONE]\n\n"),
             std::string::npos)
       << out;
 }
@@ -100,7 +105,7 @@ TEST(ChatEncoder, one_body) {
             R"("model":"tiny","system_fingerprint":"fp_00000001","choices":[{"index":0,)"
             R"("message":{"role":"assistant","content":"Hi there","refusal":null},)"
             R"("logprobs":null,"finish_reason":"length"}],"usage":)" +
-                totals + "}");
+                totals + "," + times + "}");
 }
 
 TEST(ChatEncoder, choices_interleave_and_the_usage_comes_once) {
@@ -148,7 +153,8 @@ TEST(CompletionEncoder, streams_text) {
       R"("system_fingerprint":"fp_00000001","choices":[{"index":0,"text":)";
   EXPECT_EQ(streamed(openai_completions, request, {{0, delta("Hi")}, {0, end()}}),
             start + R"("Hi","logprobs":null,"finish_reason":null}]})" + "\n\n" + start +
-                R"("","logprobs":null,"finish_reason":"stop"}]})" + "\n\n" + "data: [DONE]\n\n");
+                R"("","logprobs":null,"finish_reason":"stop"}],)" + times +
+                "}\n\ndata: [DONE]\n\n");
 }
 
 TEST(CompletionEncoder, the_older_logprobs_block) {
@@ -171,6 +177,25 @@ TEST(CompletionEncoder, an_echo_opens_the_text) {
   encoder->frames({0, delta("upon")});
   encoder->frames({0, end()});
   EXPECT_EQ(encoder->body(usage)["choices"][0]["text"], "Once upon");
+}
+
+TEST(CompletionEncoder, an_echo_with_logprobs_begins_with_a_token_that_follows_nothing) {
+  Request request;
+  request.echo = true;
+  request.top_logprobs = 2;
+  request.logprobs_shape = LogprobsShape::legacy;
+  TextDelta prompt = delta("ab", true);
+  prompt.tokens[0] = {{'a', NAN}, {}};
+  const Json choice = whole(openai_completions, request,
+                            {{0, prompt}, {0, delta("c", true)}, {0, end()}})["choices"][0];
+  EXPECT_EQ(choice["text"], "abc");
+  EXPECT_EQ(dump(choice["logprobs"]),
+            R"({"tokens":["a","b","c"],"token_logprobs":[null,-0.5,-0.5],"top_logprobs":[)"
+            R"(null,{"b":-0.5,"A":-2.0},{"c":-0.5,"A":-2.0}],"text_offset":[0,1,2]})");
+  request.logprobs_shape = LogprobsShape::entries;
+  const Json entry = whole(openai_completions, request,
+                           {{0, prompt}, {0, end()}})["choices"][0]["logprobs"]["content"][0];
+  EXPECT_EQ(entry["logprob"], nullptr);
 }
 
 TEST(OpenAiError, each_code_has_its_type_and_code) {

@@ -15,10 +15,23 @@ struct Generation::Impl {
   std::shared_ptr<engine::TokenStream> stream;
   OutputPipeline pipeline;
   int prompt_tokens;
+  std::string echo;  // goes before the answer, with the prompt's tokens
 
   void take(const engine::StreamItem& item, std::vector<Event>& events) {
+    if (const auto* scored = std::get_if<engine::ScoredPrompt>(&item)) {
+      events.emplace_back(echoed(*scored));
+      return;
+    }
     pipeline.push(item, events);
     if (pipeline.stopped()) stream->cancel();
+  }
+
+  TextDelta echoed(const engine::ScoredPrompt& scored) {
+    TextDelta delta{.text = std::exchange(echo, {}), .tokens = {}};
+    for (const auto& token : scored.tokens) {
+      delta.tokens.push_back({{token.id, token.logprob}, token.top});
+    }
+    return delta;
   }
 };
 
@@ -54,6 +67,8 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
   if (job.sampling.seed) *job.sampling.seed += std::uint64_t(choice);
   if (job.sampling.xtc_probability > 0) job.sampling.xtc_exempt = xtc_exempt(*model->tokenizer);
   const int prompt_tokens = int(job.prompt.size());
+  job.score_prompt = request.echo && request.top_logprobs >= 0;
+  std::string echo = job.score_prompt ? echo_text(*model, input, job.prompt) : "";
   auto format = output_format(*model, request, input, job.prompt);
   auto mask = answer_mask(*model, request, input, format, defaults);
   if (!mask) return fail(mask.error());
@@ -63,8 +78,8 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
   if (!stream) return fail(stream.error());
   OutputPipeline pipeline(model->tokenizer, request.stop, request.top_logprobs >= 0,
                           std::move(format));
-  return std::unique_ptr<Generation>(new Generation(std::make_unique<Impl>(
-      Impl{std::move(model), std::move(*stream), std::move(pipeline), prompt_tokens})));
+  return std::unique_ptr<Generation>(new Generation(std::make_unique<Impl>(Impl{
+      std::move(model), std::move(*stream), std::move(pipeline), prompt_tokens, std::move(echo)})));
 }
 
 Result<std::unique_ptr<Generation>> Generation::start(std::shared_ptr<LoadedModel> model,

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "services/chat/custom_tool.h"
 #include "services/chat/fields.h"
 
 namespace hearth::services {
@@ -89,7 +90,21 @@ Json arguments_of(const Json* arguments) {
   return Json{{"arguments", text}};
 }
 
-Result<Json> tool_call(const Json& call, const std::string& where) {
+/// A call of a custom tool as one of the function that stands for it; other calls as they are.
+Json as_function_call(const Json& call) {
+  const Json* custom = call.is_object() ? field(call, "custom") : nullptr;
+  const Json* name = custom && custom->is_object() ? field(*custom, "name") : nullptr;
+  const Json* input = name ? field(*custom, "input") : nullptr;
+  if (!input || !input->is_string()) return call;
+  Json out = call;
+  out.erase("custom");
+  out["function"] = {{"name", *name},
+                     {"arguments", custom_arguments(input->get_ref<const std::string&>())}};
+  return out;
+}
+
+Result<Json> tool_call(const Json& sent, const std::string& where) {
+  const Json call = as_function_call(sent);
   const Json* function = call.is_object() ? field(call, "function") : nullptr;
   const Json* name = function && function->is_object() ? field(*function, "name") : nullptr;
   if (!name || !name->is_string()) {

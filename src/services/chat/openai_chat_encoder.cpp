@@ -1,5 +1,6 @@
 #include "services/chat/openai_chat_encoder.h"
 
+#include "services/chat/custom_tool.h"
 #include "services/chat/openai_encoder.h"
 
 namespace hearth::services {
@@ -11,7 +12,8 @@ class ChatEncoder : public OpenAiEncoder {
       : OpenAiEncoder(request, std::move(info),
                       {"chatcmpl-", "chat.completion", "chat.completion.chunk", true}),
         function_call_(request.reply_fields.is_object() &&
-                       request.reply_fields.contains("function_call")) {}
+                       request.reply_fields["function_call"] == true),
+        custom_(request.reply_fields.is_object() ? request.reply_fields["custom"] : Json()) {}
 
  private:
   Json opening(const Choice&) const override {
@@ -35,11 +37,14 @@ class ChatEncoder : public OpenAiEncoder {
                    logprobs(call.tokens)),
               step({{"function_call", arguments}}, nullptr)};
     }
-    const Json head{{"index", call.index},
-                    {"id", call.id},
-                    {"type", "function"},
-                    {"function", {{"name", call.name}, {"arguments", ""}}}};
-    const Json rest{{"index", call.index}, {"function", arguments}};
+    Json head{{"index", call.index}};
+    head.update(tool_call(call, false));
+    Json rest{{"index", call.index}};
+    if (is_custom_tool(custom_, call.name)) {
+      rest["custom"] = {{"input", custom_text(call.arguments)}};
+    } else {
+      rest["function"] = arguments;
+    }
     return {step({{"tool_calls", Json::array({head})}}, logprobs(call.tokens)),
             step({{"tool_calls", Json::array({rest})}}, nullptr)};
   }
@@ -67,15 +72,24 @@ class ChatEncoder : public OpenAiEncoder {
 
   void add_calls(const Choice& choice, Json& message) const {
     Json calls = Json::array();
-    for (const ToolCall& call : choice.calls) {
-      calls.push_back({{"id", call.id},
-                       {"type", "function"},
-                       {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-    }
+    for (const ToolCall& call : choice.calls) calls.push_back(tool_call(call, true));
     if (function_call_)
       message["function_call"] = calls[0]["function"];
     else
       message["tool_calls"] = std::move(calls);
+  }
+
+  /// @param filled  with what it is called with
+  Json tool_call(const ToolCall& call, bool filled) const {
+    Json out{{"id", call.id}};
+    if (is_custom_tool(custom_, call.name)) {
+      out["type"] = "custom";
+      out["custom"] = {{"name", call.name}, {"input", filled ? custom_text(call.arguments) : ""}};
+    } else {
+      out["type"] = "function";
+      out["function"] = {{"name", call.name}, {"arguments", filled ? call.arguments : ""}};
+    }
+    return out;
   }
 
   static Json step(Json delta, Json logprobs) {
@@ -89,6 +103,7 @@ class ChatEncoder : public OpenAiEncoder {
   }
 
   const bool function_call_;
+  const Json custom_;  // names of custom tools
 };
 
 }  // namespace

@@ -70,6 +70,60 @@ std::string call(const std::string& name, const std::string& arguments) {
   return "<tool_call>{\"name\":\"" + name + "\",\"arguments\":" + arguments + "}</tool_call>";
 }
 
+const char* const custom_tools =
+    R"([{"type":"custom","custom":{"name":"sh","description":"A shell."}},
+  {"type":"function","function":{"name":"stat"}}])";
+
+TEST(OpenAiChat, a_custom_tool_is_called_with_text) {
+  Json body = body_with("{}");
+  body["tools"] = Json::parse(custom_tools);
+  const auto got = ask(body, call("sh", R"({"input":"ls \"a\"\n"})") + call("stat", "{}"));
+  const Json& calls = got.body["choices"][0]["message"]["tool_calls"];
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0]["type"], "custom");
+  EXPECT_EQ(calls[0]["custom"], Json::parse(R"({"name":"sh","input":"ls \"a\"\n"})"));
+  EXPECT_FALSE(calls[0].contains("function"));
+  EXPECT_EQ(calls[1]["type"], "function");
+  EXPECT_EQ(got.body["choices"][0]["finish_reason"], "tool_calls");
+
+  std::string name, input;
+  for (const Json& choice : got.deltas) {
+    for (const Json& part : choice["delta"].value("tool_calls", Json::array())) {
+      if (part["index"] != 0) continue;
+      name += part["custom"].value("name", "");
+      input += part["custom"]["input"].get<std::string>();
+    }
+  }
+  EXPECT_EQ(name, "sh");
+  EXPECT_EQ(input, "ls \"a\"\n");
+}
+
+TEST(OpenAiChat, a_custom_tools_call_is_told_to_the_model_as_a_functions) {
+  const auto request = openai_chat.parse(
+      body_with(R"({"messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,
+          "tool_calls":[{"id":"call_1","type":"custom","custom":{"name":"sh","input":"ls"}}]},
+          {"role":"tool","tool_call_id":"call_1","content":"a"}]})"),
+      "scripted");
+  ASSERT_TRUE(request) << request.error().message;
+  const auto& chat = std::get<text::Conversation>(request->input);
+  EXPECT_EQ(chat.messages[1]["tool_calls"][0], Json::parse(R"({"id":"call_1","type":"function",
+                            "function":{"name":"sh","arguments":{"input":"ls"}}})"));
+  EXPECT_EQ(chat.messages[2]["name"], "sh");
+}
+
+TEST(OpenAiChat, tool_choice_names_a_custom_tool) {
+  Json body = body_with(R"({"tool_choice":{"type":"custom","custom":{"name":"sh"}}})");
+  body["tools"] = Json::parse(custom_tools);
+  const auto request = openai_chat.parse(body, "scripted");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->tool_choice.names, std::vector<std::string>{"sh"});
+  EXPECT_EQ(request->tool_choice.mode, ToolChoice::Mode::required);
+  body["tool_choice"]["custom"]["name"] = "zsh";
+  EXPECT_EQ(openai_chat.parse(body, "scripted").error().param, "tool_choice");
+  body["tools"][0]["custom"].erase("name");
+  EXPECT_EQ(openai_chat.parse(body, "scripted").error().param, "tools[0].custom.name");
+}
+
 TEST(OpenAiChat, three_calls_streamed_and_whole) {
   const auto got = ask(with_tools(), "Checking." + call("read", R"({"p":"a"})") +
                                          call("read", R"({"p":"b"})") + call("stat", "{}"));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <random>
 
 #include "services/chat/token_bytes.h"
@@ -46,7 +47,7 @@ Json logprob_entry(const engine::TokenLogprob& token, const text::Tokenizer& tok
           {"token", token_text(bytes)},
           {"piece", tokenizer.piece(token.id)},
           {"bytes", std::move(list)},
-          {"logprob", token.logprob}};
+          {"logprob", logprob_value(token.logprob)}};
 }
 
 }  // namespace
@@ -72,6 +73,8 @@ Json openai_usage(const Usage& usage) {
 std::string_view openai_finish_reason(engine::FinishReason reason) {
   return reason == engine::FinishReason::length ? "length" : "stop";
 }
+
+Json logprob_value(float logprob) { return std::isnan(logprob) ? Json() : Json(logprob); }
 
 Json logprob_entries(const std::vector<TokenInfo>& tokens, const text::Tokenizer& tokenizer) {
   Json entries = Json::array();

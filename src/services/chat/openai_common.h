@@ -20,6 +20,9 @@ Json openai_usage(const Usage& usage);
 /// "stop" or "length".
 std::string_view openai_finish_reason(engine::FinishReason reason);
 
+/// Null for NaN: that of a prompt's first token.
+Json logprob_value(float logprob);
+
 /// Entries of logprobs.content, one a token:
 /// {id, token, piece, bytes, logprob, top_logprobs: [{id, token, piece, bytes, logprob}]}
 Json logprob_entries(const std::vector<TokenInfo>& tokens, const text::Tokenizer& tokenizer);

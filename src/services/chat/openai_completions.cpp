@@ -1,6 +1,7 @@
 // POST /v1/completions: raw text, no template.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "services/chat/constraint_fields.h"
@@ -92,11 +93,6 @@ Result<void> read_extras(const Json& body, Request& request) {
   auto echo = read_bool(body, "echo");
   if (!echo) return fail(echo.error());
   request.echo = echo->value_or(false);
-  if (request.echo && request.top_logprobs >= 0) {
-    return fail(ErrorCode::invalid_request,
-                "`echo` with `logprobs`: log-probabilities of the prompt are not supported yet",
-                "echo");
-  }
   return {};
 }
 
@@ -163,14 +159,14 @@ class CompletionEncoder : public OpenAiEncoder {
     for (const TokenInfo& token : tokens) {
       const std::string bytes = token_bytes(tokenizer(), token.token.id);
       names.push_back(token_text(bytes));
-      values.push_back(token.token.logprob);
+      values.push_back(logprob_value(token.token.logprob));
       offsets.push_back(offset);
       offset += bytes.size();
       Json top = Json::object();
       for (const auto& rival : token.top) {
         top[token_text(token_bytes(tokenizer(), rival.id))] = rival.logprob;
       }
-      tops.push_back(std::move(top));
+      tops.push_back(std::isnan(token.token.logprob) ? Json() : std::move(top));
     }
     return {{"tokens", std::move(names)},
             {"token_logprobs", std::move(values)},

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "services/chat/timings.h"
+
 namespace hearth::services {
 
 OpenAiEncoder::OpenAiEncoder(const Request& request, ReplyInfo info, const Names& names)
@@ -74,11 +76,13 @@ void OpenAiEncoder::gather(Choice& choice, const Event& event) {
 
 std::string OpenAiEncoder::end(const Usage& usage) {
   std::string out;
+  if (last_ && !include_usage_) (*last_)["hearth"] = timings(usage);
   if (last_) out = sse_data(*last_);
   if (include_usage_) {
     Json totals = head(names_.chunk_object);
     totals["choices"] = Json::array();
     totals["usage"] = openai_usage(usage);
+    totals["hearth"] = timings(usage);
     out += sse_data(totals);
   }
   out += sse_done;
@@ -101,6 +105,7 @@ Json OpenAiEncoder::body(const Usage& usage) const {
     out["choices"].push_back(std::move(choice));
   }
   out["usage"] = openai_usage(usage);
+  out["hearth"] = timings(usage);
   return out;
 }
 

@@ -71,7 +71,7 @@ class OpenAiEncoder : public Encoder {
   const std::string id_;
   std::vector<Choice> choices_;
   int finished_ = 0;
-  std::optional<Json> last_;  // the last finish chunk: the usage may ride on it
+  std::optional<Json> last_;  // the last finish chunk: the timings may ride on it
 };
 
 }  // namespace hearth::services

@@ -130,6 +130,12 @@ Json fold_system(const Json& messages) {
   return merged;
 }
 
+std::string echo_text(const LoadedModel& model, const Input& input,
+                      std::span<const text::TokenId> ids) {
+  if (const auto* text = std::get_if<std::string>(&input)) return *text;
+  return model.tokenizer->decode(ids, true);
+}
+
 bool thinks(const LoadedModel& model, const Input& input, const ServerDefaults& defaults) {
   const auto* conversation = std::get_if<text::Conversation>(&input);
   if (!conversation || !model.chat_template || !model.chat_template->supports_thinking()) {

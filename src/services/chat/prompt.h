@@ -1,6 +1,8 @@
 // A request's input to the token ids the model reads.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -16,6 +18,11 @@ namespace hearth::services {
 /// Errors: invalid_request, with the template's words for the conversation as it was sent.
 Result<std::vector<text::TokenId>> encode_input(const LoadedModel& model, const Input& input,
                                                 const ServerDefaults& defaults);
+
+/// The text of a prompt, as an answer with `echo` says it again.
+/// @param ids  of `input`
+std::string echo_text(const LoadedModel& model, const Input& input,
+                      std::span<const text::TokenId> ids);
 
 /// Whether the model will think on this input: as asked for, else as the template does by default.
 bool thinks(const LoadedModel& model, const Input& input, const ServerDefaults& defaults);

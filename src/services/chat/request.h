@@ -58,7 +58,7 @@ struct Request {
   std::vector<std::string> stop;  // empty strings already dropped
   int top_logprobs = -1;          // -1: none
   LogprobsShape logprobs_shape = LogprobsShape::entries;
-  bool echo = false;  // the prompt's text opens each answer
+  bool echo = false;  // the prompt's text opens each answer, with its tokens if they are told
   bool stream = false;
   std::optional<bool> include_usage;  // stream_options.include_usage
   std::string service_tier;           // sent back; empty when the request named none

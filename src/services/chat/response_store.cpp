@@ -44,9 +44,9 @@ bool ResponseStore::erase(const std::string& id) {
 Json ResponseStore::stats() {
   const std::scoped_lock lock(mutex_);
   drop_expired();
-  return {{"entries", entries_.size()},   {"bytes", bytes_},
-          {"limit_bytes", limits_.bytes}, {"ttl_seconds", limits_.life.count()},
-          {"evicted", evicted_},          {"expired", expired_}};
+  return {{"entries", entries_.size()}, {"bytes", bytes_},
+          {"max_bytes", limits_.bytes}, {"ttl_ms", limits_.life.count() * 1000},
+          {"evicted", evicted_},        {"expired", expired_}};
 }
 
 void ResponseStore::drop(Entries::iterator entry) {

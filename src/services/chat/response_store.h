@@ -39,7 +39,7 @@ class ResponseStore {
   /// @return whether there was one
   bool erase(const std::string& id);
 
-  /// {"entries","bytes","limit_bytes","ttl_seconds","evicted","expired"}
+  /// {"entries","bytes","max_bytes","ttl_ms","evicted","expired"}
   Json stats();
 
  private:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -127,6 +128,25 @@ Result<Converted> responses_turns(const Json& body, const std::optional<int>& ma
   return converted;
 }
 
+bool includes(const Json& body, std::string_view what) {
+  const Json* include = field(body, "include");
+  if (!include || !include->is_array()) return false;
+  return std::ranges::any_of(*include, [&](const Json& name) { return name == what; });
+}
+
+/// -1: none are asked for. Those of the text come for `include`, or for a number above 0.
+Result<int> responses_logprobs(const Json& body) {
+  auto top = read_integer(body, "top_logprobs", 0, 20);
+  if (!top) return fail(top.error());
+  const Json* include = field(body, "include");
+  const auto is_name = [](const Json& one) { return one.is_string(); };
+  if (include && !(include->is_array() && std::ranges::all_of(*include, is_name))) {
+    return fail(wrong_value("include", *include, "a list of strings"));
+  }
+  const int rivals = int(top->value_or(0));
+  return rivals > 0 || includes(body, "message.output_text.logprobs") ? rivals : -1;
+}
+
 Result<Request> parse_response(const Json& body, std::string_view model) {
   if (auto ok = refuse_unsupported_parameters(body); !ok) return fail(ok.error());
   if (auto previous = read_string(body, "previous_response_id"); !previous) {
@@ -154,6 +174,9 @@ Result<Request> parse_response(const Json& body, std::string_view model) {
   if (!kwargs) return fail(kwargs.error());
   chat.kwargs = std::move(*kwargs);
   request.input = std::move(chat);
+  auto logprobs = responses_logprobs(body);
+  if (!logprobs) return fail(logprobs.error());
+  request.top_logprobs = *logprobs;
   auto stream = read_bool(body, "stream");
   if (!stream) return fail(stream.error());
   request.stream = stream->value_or(false);
@@ -193,6 +216,7 @@ Json responses_reply_fields(const Json& body, const ResponsesTools& tools) {
             {"temperature", nullptr},
             {"text", {{"format", {{"type", "text"}}}}},
             {"tool_choice", "auto"},
+            {"top_logprobs", 0},
             {"top_p", nullptr},
             {"truncation", "disabled"},
             {"user", nullptr}};
@@ -207,11 +231,9 @@ Json responses_reply_fields(const Json& body, const ResponsesTools& tools) {
   }
   if (echo["user"].is_null()) echo.erase("user");  // the client's types know no null here
   echo["tools"] = tools.echo;
-  bool encrypted = false;
-  if (const Json* include = field(body, "include"); include && include->is_array()) {
-    for (const Json& name : *include) encrypted |= name == "reasoning.encrypted_content";
-  }
-  return {{"echo", std::move(echo)}, {"custom", tools.custom}, {"encrypted", encrypted}};
+  return {{"echo", std::move(echo)},
+          {"custom", tools.custom},
+          {"encrypted", includes(body, "reasoning.encrypted_content")}};
 }
 
 const Protocol openai_responses{.path = "/v1/responses",

@@ -21,9 +21,6 @@ Json responses_error(const Error& error);
 /// Errors: invalid_request naming the item.
 Result<Converted> responses_conversation(const Json& body);
 
-/// The one field of the function that stands for a custom tool.
-inline constexpr std::string_view custom_tool_field = "input";
-
 struct ResponsesTools {
   Json functions = Json::array();  // OpenAI chat tools
   Json echo = Json::array();       // the tools that are used, as the answer says them again

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "services/chat/block_encoder.h"
-#include "services/chat/fields.h"
+#include "services/chat/custom_tool.h"
+#include "services/chat/openai_common.h"
 #include "services/chat/responses.h"
 #include "services/chat/responses_reasoning.h"
+#include "services/chat/timings.h"
 #include "services/chat/typed_events.h"
 
 namespace hearth::services {
@@ -20,11 +22,23 @@ Json responses_usage(const Usage& usage) {
       {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
-/// The free text of a custom tool's call.
-std::string custom_input(const std::string& arguments) {
-  const auto json = parse_json(arguments);
-  const Json* input = json && json->is_object() ? field(*json, custom_tool_field) : nullptr;
-  return input && input->is_string() ? input->get<std::string>() : arguments;
+/// {token, bytes, logprob}
+Json short_entry(const Json& entry) {
+  return {{"token", entry["token"]}, {"bytes", entry["bytes"]}, {"logprob", entry["logprob"]}};
+}
+
+/// As the chat wire has them, with the fields of this wire alone.
+Json responses_logprobs(const std::vector<TokenInfo>& tokens, const text::Tokenizer& tokenizer) {
+  Json out = Json::array();
+  for (const Json& entry : logprob_entries(tokens, tokenizer)) {
+    Json told = short_entry(entry);
+    told["top_logprobs"] = Json::array();
+    for (const Json& rival : entry["top_logprobs"]) {
+      told["top_logprobs"].push_back(short_entry(rival));
+    }
+    out.push_back(std::move(told));
+  }
+  return out;
 }
 
 class ResponsesEncoder : public BlockEncoder {
@@ -64,6 +78,7 @@ class ResponsesEncoder : public BlockEncoder {
     Json out = response(cut_ ? "incomplete" : "completed");
     if (cut_) out["incomplete_details"] = {{"reason", "max_output_tokens"}};
     out["usage"] = responses_usage(usage);
+    out["hearth"] = timings(usage);
     return out;
   }
 
@@ -109,11 +124,11 @@ class ResponsesEncoder : public BlockEncoder {
     output_.push_back(std::move(item_));
   }
 
-  static Json text_part(std::string text) {
+  static Json text_part(std::string text, Json logprobs) {
     return {{"type", "output_text"},
             {"text", std::move(text)},
             {"annotations", Json::array()},
-            {"logprobs", Json::array()}};
+            {"logprobs", std::move(logprobs)}};
   }
   static Json summary_part(std::string text) {
     return {{"type", "summary_text"}, {"text", std::move(text)}};
@@ -121,6 +136,7 @@ class ResponsesEncoder : public BlockEncoder {
 
   void open(Block block) override {
     text_.clear();
+    logprobs_ = Json::array();
     if (block == Block::reasoning) {
       start({{"id", new_id("rs_")},
              {"type", "reasoning"},
@@ -134,17 +150,21 @@ class ResponsesEncoder : public BlockEncoder {
              {"role", "assistant"},
              {"status", "in_progress"},
              {"content", Json::array()}});
-      tell_item("response.content_part.added", {{"content_index", 0}, {"part", text_part("")}});
+      tell_item("response.content_part.added",
+                {{"content_index", 0}, {"part", text_part("", logprobs_)}});
     }
   }
 
-  void add(Block block, const std::string& text) override {
+  void add(Block block, const std::string& text, const std::vector<TokenInfo>& tokens) override {
     text_ += text;
     if (block == Block::reasoning) {
+      if (text.empty()) return;
       tell_item("response.reasoning_summary_text.delta", {{"summary_index", 0}, {"delta", text}});
     } else {
+      Json logprobs = responses_logprobs(tokens, *info_.tokenizer);
+      logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
       tell_item("response.output_text.delta",
-                {{"content_index", 0}, {"delta", text}, {"logprobs", Json::array()}});
+                {{"content_index", 0}, {"delta", text}, {"logprobs", std::move(logprobs)}});
     }
   }
 
@@ -160,28 +180,21 @@ class ResponsesEncoder : public BlockEncoder {
       }
     } else {
       tell_item("response.output_text.done",
-                {{"content_index", 0}, {"text", text_}, {"logprobs", Json::array()}});
-      tell_item("response.content_part.done", {{"content_index", 0}, {"part", text_part(text_)}});
-      item_["content"].push_back(text_part(text_));
+                {{"content_index", 0}, {"text", text_}, {"logprobs", logprobs_}});
+      const Json part = text_part(text_, logprobs_);
+      tell_item("response.content_part.done", {{"content_index", 0}, {"part", part}});
+      item_["content"].push_back(part);
     }
     done();
   }
 
-  bool is_custom(const std::string& name) const {
-    if (!fields_.is_object()) return false;
-    for (const Json& custom : fields_["custom"]) {
-      if (custom == name) return true;
-    }
-    return false;
-  }
-
   void tool_call(const ToolCall& call) override {
-    const bool custom = is_custom(call.name);
+    const bool custom = fields_.is_object() && is_custom_tool(fields_["custom"], call.name);
     const char* given = custom ? "input" : "arguments";
     const std::string type = custom ? "custom_tool_call" : "function_call";
     const std::string events =
         custom ? "response.custom_tool_call_input" : "response.function_call_arguments";
-    const std::string value = custom ? custom_input(call.arguments) : call.arguments;
+    const std::string value = custom ? custom_text(call.arguments) : call.arguments;
     start({{"id", new_id(custom ? "ctc_" : "fc_")},
            {"type", type},
            {"call_id", call.id},
@@ -200,9 +213,10 @@ class ResponsesEncoder : public BlockEncoder {
   const ReplyInfo info_;
   const Json fields_;  // Request::reply_fields
   const std::string id_;
-  Json output_ = Json::array();  // items that are complete
-  Json item_;                    // the one under way
-  std::string text_;             // of that one
+  Json output_ = Json::array();    // items that are complete
+  Json item_;                      // the one under way
+  std::string text_;               // of that one
+  Json logprobs_ = Json::array();  // of its text's tokens
   bool cut_ = false;
   mutable int sequence_ = 0;  // also of frames that change nothing else
 };

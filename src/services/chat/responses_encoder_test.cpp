@@ -41,6 +41,43 @@ std::string told(const std::vector<Json>& events) {
 
 const std::string with_tool = R"({"input":"hi","tools":[{"type":"function","name":"look"}]})";
 
+Event with_token(std::string words) {
+  TextDelta delta{.text = words, .tokens = {}};
+  for (const unsigned char byte : words) {
+    delta.tokens.push_back({{byte, -0.5f}, {{byte, -0.5f}, {65, -2.f}}});
+  }
+  return delta;
+}
+
+TEST(ResponsesEncoder, logprobs_of_the_text_where_they_are_asked_for) {
+  const std::string body =
+      R"({"input":"hi","include":["message.output_text.logprobs"],"top_logprobs":2})";
+  EXPECT_EQ(asked(body).top_logprobs, 2);
+  EXPECT_EQ(asked(R"({"input":"hi","include":["message.output_text.logprobs"]})").top_logprobs, 0);
+  EXPECT_EQ(asked(R"({"input":"hi","top_logprobs":3})").top_logprobs, 3);
+  EXPECT_EQ(asked(R"({"input":"hi","top_logprobs":0})").top_logprobs, -1);
+  EXPECT_EQ(openai_responses.parse({{"input", "hi"}, {"top_logprobs", 21}}, "").error().param,
+            "top_logprobs");
+  const std::vector<Event> told{with_token(" "), with_token("a"), with_token("b"), finished()};
+  const Json answer = answer_of(body, told);
+  EXPECT_EQ(answer["top_logprobs"], 2);
+  const Json entries = answer["output"][0]["content"][0]["logprobs"];
+  ASSERT_EQ(entries.size(), 3u) << "the blank that opened the text too";
+  EXPECT_EQ(
+      entries[1].dump(),
+      R"({"token":"a","bytes":[97],"logprob":-0.5,"top_logprobs":[)"
+      R"({"token":"a","bytes":[97],"logprob":-0.5},{"token":"A","bytes":[65],"logprob":-2.0}]})");
+  Json streamed = Json::array();
+  for (const Json& event : events_of(body, told)) {
+    if (event["type"] == "response.output_text.done") {
+      EXPECT_EQ(event["logprobs"], entries);
+    } else if (event["type"] == "response.output_text.delta") {
+      for (const Json& entry : event["logprobs"]) streamed.push_back(entry);
+    }
+  }
+  EXPECT_EQ(streamed, entries);
+}
+
 TEST(ResponsesEncoder, every_event_in_its_order) {
   const auto events = events_of(
       with_tool, {reasoning("plan"), text("\n"), text("I "), text("look."),

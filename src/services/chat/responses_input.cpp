@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "services/chat/base64.h"
+#include "services/chat/custom_tool.h"
 #include "services/chat/fields.h"
 #include "services/chat/responses.h"
 #include "services/chat/responses_reasoning.h"
@@ -124,8 +125,7 @@ Result<void> Items::call(const Json& item, const std::string& where, bool custom
   if (!id) return fail(id.error());
   auto given = item_string(item, where, custom ? "input" : "arguments");
   if (!given) return fail(given.error());
-  Json arguments(std::move(*given));
-  if (custom) arguments = Json{{std::string(custom_tool_field), std::move(arguments)}};
+  Json arguments = custom ? custom_arguments(*given) : Json(*given);
   Json made{{"id", *id},
             {"type", "function"},
             {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};

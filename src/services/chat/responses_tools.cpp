@@ -1,9 +1,9 @@
-// Tools of the Responses wire. They are flat, and "custom" ones take free text: to the model such a
-// tool is a function with one string.
+// Tools of the Responses wire. They are flat.
 #include <fmt/format.h>
 
 #include <array>
 
+#include "services/chat/custom_tool.h"
 #include "services/chat/fields.h"
 #include "services/chat/normalise.h"
 #include "services/chat/responses.h"
@@ -23,31 +23,6 @@ Json function_echo(const Json& tool) {
   return echo;
 }
 
-std::string custom_description(const Json& tool) {
-  const Json* sent = field(tool, "description");
-  std::string text = sent && sent->is_string() ? sent->get<std::string>() : "";
-  const Json* format = field(tool, "format");
-  const Json* definition = format && format->is_object() ? field(*format, "definition") : nullptr;
-  if (definition && definition->is_string()) {
-    const Json* syntax = field(*format, "syntax");
-    text += fmt::format("\n\nThe input follows this {} grammar:\n{}",
-                        syntax && syntax->is_string() ? syntax->get<std::string>() : "lark",
-                        definition->get<std::string>());
-  }
-  return text;
-}
-
-Json custom_function(const Json& tool) {
-  const std::string name(custom_tool_field);
-  return {{"name", tool["name"]},
-          {"description", custom_description(tool)},
-          {"parameters",
-           {{"type", "object"},
-            {"properties", {{name, {{"type", "string"}}}}},
-            {"required", {name}},
-            {"additionalProperties", false}}}};
-}
-
 Result<void> add_tool(const Json& tool, const std::string& where, ResponsesTools& out) {
   const Json* type = tool.is_object() ? field(tool, "type") : nullptr;
   if (!type || !type->is_string()) return fail(wrong_value(where, tool, "an object with a type"));
@@ -57,8 +32,10 @@ Result<void> add_tool(const Json& tool, const std::string& where, ResponsesTools
     return fail(wrong_value(where + ".name", name ? *name : Json(), "a string"));
   }
   if (*type == "custom") {
+    auto function = custom_tool_function(tool, where);
+    if (!function) return fail(function.error());
     out.custom.insert(name->get<std::string>());
-    out.functions.push_back(function_tool(custom_function(tool)));
+    out.functions.push_back(std::move(*function));
     out.echo.push_back(tool);
     return {};
   }

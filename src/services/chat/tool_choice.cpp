@@ -14,7 +14,8 @@ namespace {
 using Mode = ToolChoice::Mode;
 
 constexpr std::string_view forms =
-    R"("auto", "none", "required", {"type":"function","function":{"name":...}} or )"
+    R"("auto", "none", "required", {"type":"function","function":{"name":...}}, )"
+    R"({"type":"custom","custom":{"name":...}} or )"
     R"({"type":"allowed_tools","allowed_tools":{"mode":...,"tools":[...]}})";
 
 constexpr std::array<std::pair<std::string_view, Mode>, 3> modes{{
@@ -28,11 +29,12 @@ const Mode* find_mode(const Json& word) {
   return found == modes.end() ? nullptr : &found->second;
 }
 
-/// Of {"function":{"name"}} or {"name"}.
+/// Of {"function":{"name"}}, {"custom":{"name"}} or {"name"}.
 const Json* name_in(const Json& tool) {
   if (!tool.is_object()) return nullptr;
-  const Json* function = field(tool, "function");
-  const Json* name = field(function && function->is_object() ? *function : tool, "name");
+  const Json* nested = field(tool, "function");
+  if (!nested) nested = field(tool, "custom");
+  const Json* name = field(nested && nested->is_object() ? *nested : tool, "name");
   return name && name->is_string() ? name : nullptr;
 }
 
@@ -61,7 +63,7 @@ Result<ToolChoice> choice_of(const Json& choice, std::string_view where) {
     const Json* type = field(choice, "type");
     if (type && *type == "allowed_tools") return allowed_tools(choice, where);
     const Json* name = name_in(choice);
-    if (name && (!type || *type == "function")) {
+    if (name && (!type || *type == "function" || *type == "custom")) {
       return ToolChoice{.mode = Mode::required, .names = {name->get<std::string>()}};
     }
   }

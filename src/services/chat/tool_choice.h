@@ -8,8 +8,8 @@
 
 namespace hearth::services {
 
-/// Reads "auto", "none", "required", {"type":"function","function":{"name"}} and
-/// {"type":"allowed_tools","allowed_tools":{"mode","tools"}}; `function_call` likewise.
+/// Reads "auto", "none", "required", {"type":"function","function":{"name"}}, the same of "custom"
+/// and {"type":"allowed_tools","allowed_tools":{"mode","tools"}}; `function_call` likewise.
 /// @param tools  as normalise_tools gives them; null for none
 /// Errors: invalid_request naming the field: another form, a tool that is not among `tools`, a call
 /// demanded where there are no tools.
