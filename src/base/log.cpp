@@ -6,10 +6,48 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/log_event.h"
 
 namespace hearth::log {
 namespace {
+
+/// Of the event that this thread is logging; sinks format on the thread that logs.
+thread_local const Json* event_fields = nullptr;
+
+std::string json_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Plain words as they are, all else as JSON.
+std::string field_text(const Json& value) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:*@+";
+  if (!value.is_string()) return json_text(value);
+  const auto& text = value.get_ref<const std::string&>();
+  const bool bare = !text.empty() && text.find_first_not_of(plain) == text.npos;
+  return bare ? text : json_text(value);
+}
+
+/// The flag %K: the event's fields, in the form of the line.
+class Fields : public spdlog::custom_flag_formatter {
+ public:
+  explicit Fields(Format format) : format_(format) {}
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& out) override {
+    if (!event_fields) return;
+    for (const auto& [name, value] : event_fields->items()) {
+      const std::string text = format_ == Format::json
+                                   ? "," + json_text(name) + ":" + json_text(value)
+                                   : " " + name + "=" + field_text(value);
+      out.append(text.data(), text.data() + text.size());
+    }
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<Fields>(format_);
+  }
+
+ private:
+  const Format format_;
+};
 
 /// The flag %J: the message as a JSON string.
 class JsonMessage : public spdlog::custom_flag_formatter {
@@ -17,7 +55,7 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
     const Json text(std::string(message.payload.data(), message.payload.size()));
-    const std::string quoted = text.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string quoted = json_text(text);
     out.append(quoted.data(), quoted.data() + quoted.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -51,10 +89,17 @@ void write(Level level, std::string_view message) {
 
 std::unique_ptr<spdlog::formatter> formatter(Format format) {
   auto made = std::make_unique<spdlog::pattern_formatter>();
-  made->add_flag<JsonMessage>('J').set_pattern(
-      format == Format::json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%J})"
-                             : "%H:%M:%S.%e %^%l%$ %v");
+  made->add_flag<JsonMessage>('J').add_flag<Fields>('K', format);
+  made->set_pattern(format == Format::json
+                        ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%J%K})"
+                        : "%H:%M:%S.%e %^%l%$ %v%K");
   return made;
+}
+
+void event(std::string_view message, const Json& fields) {
+  event_fields = &fields;
+  spdlog::info("{}", message);
+  event_fields = nullptr;
 }
 
 bool configure(std::string_view level, Format format) {

@@ -88,7 +88,10 @@ Headers cors_headers(const HttpRequest& request, const std::vector<std::string>&
   const auto origin = allowed_origin(request, listed);
   if (!origin) return headers;
   headers.emplace_back("Access-Control-Allow-Origin", *origin);
-  if (request.method != "OPTIONS") return headers;
+  if (request.method != "OPTIONS") {
+    headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, X-Hearth-Timings");
+    return headers;
+  }
   headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE, OPTIONS");
   if (const auto asked = request.header("access-control-request-headers"); !asked.empty()) {
     headers.emplace_back("Access-Control-Allow-Headers", asked);

@@ -91,10 +91,10 @@ Connection::Connection(asio::io_context& io, asio::ip::tcp::socket socket, const
 
 Connection::~Connection() { release_body(); }
 
-asio::awaitable<void> Connection::run(Gate gate, Handler handler) {
+asio::awaitable<void> Connection::run(Gate gate, Handler handler, Refused refused) {
   const auto self = shared_from_this();
   while (!closing_) {  // not `&& co_await`: g++ 12 awaits it whatever stands before
-    const Next next = co_await read_request(gate);
+    const Next next = co_await read_request(gate, refused);
     if (next == Next::end) break;
     co_await handler(*this);
     release_body();
@@ -110,13 +110,15 @@ asio::awaitable<void> Connection::run(Gate gate, Handler handler) {
 
 // --- reading
 
-asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate) {
+asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate,
+                                                           const Refused& told_of) {
   const bool there = co_await wait_for_bytes();
   if (!there) co_return Next::end;
   idle_ = false;
   status_ = 0;
   timed_out_ = false;
   common_headers_.clear();
+  log_fields_ = Json::object();
   request_ = {};
 
   Parser parser;
@@ -130,6 +132,7 @@ asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate) {
     const std::string path = normal_path(std::string_view(parser.get().target()));
     HttpReply told = in_envelope_of(path, std::move(*refused));
     co_await reply(std::move(told));
+    told_of(*this);
     co_return Next::end;
   }
   request_.body = std::move(parser.get().body());

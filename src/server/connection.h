@@ -39,6 +39,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Handler = std::function<asio::awaitable<void>(Connection&)>;
   /// What a request is refused with on the strength of its headers; none when it is not.
   using Gate = std::function<std::optional<HttpReply>(HttpRequest)>;
+  /// Hears of a request that was refused before a handler could have it.
+  using Refused = std::function<void(const Connection&)>;
 
   Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits,
              BodyBudget& bodies);
@@ -47,13 +49,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Serves until the client leaves, a limit is passed or close_when_idle().
   /// @param gate     asked before a large body is read
   /// @param handler  answers request(): by reply(), or by open_stream(), write() and end_stream()
-  asio::awaitable<void> run(Gate gate, Handler handler);
+  asio::awaitable<void> run(Gate gate, Handler handler, Refused refused);
 
   // --- for the handler
   const HttpRequest& request() const { return request_; }
   HttpRequest& request() { return request_; }
   /// Headers that every reply to this request carries.
   Headers& common_headers() { return common_headers_; }
+  /// What the line of the log about this request says besides how it went; an object.
+  Json& log_fields() { return log_fields_; }
 
   asio::awaitable<void> reply(HttpReply reply);
   /// Begins a reply of unknown length.
@@ -79,7 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class Next { request, end };
 
-  asio::awaitable<Next> read_request(const Gate& gate);
+  asio::awaitable<Next> read_request(const Gate& gate, const Refused& told_of);
   asio::awaitable<bool> wait_for_bytes();
   template <class Parser>
   asio::awaitable<std::optional<HttpReply>> read_message(Parser& parser, const Gate& gate);
@@ -107,6 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;   // bytes read and not yet parsed
   HttpRequest request_;
   Headers common_headers_;
+  Json log_fields_ = Json::object();
   int status_ = 0;
   bool keep_alive_ = true;
   bool idle_ = true;  // between requests

@@ -24,10 +24,22 @@ asio::awaitable<Result<std::shared_ptr<services::LoadedModel>>> Context::wait_fo
   co_return model;
 }
 
-Gauges Context::gauges() const {
-  Gauges gauges{.connections = int(connections.size()), .preparing = preparing};
+std::string_view Context::batch_mode() const {
+  return model && model->stats && model->stats().max_rows == 1 ? "off" : "batch";
+}
+
+Gauges Context::gauges() {
+  Gauges gauges{.connections = int(connections.size()),
+                .preparing = preparing,
+                .model = model ? model_name : "",
+                .started = std::chrono::system_clock::to_time_t(started)};
+  const Json stored = responses.stats();
+  gauges.responses_stored = stored["entries"];
+  gauges.responses_bytes = stored["bytes"];
+  if (model) gauges.weights_bytes = model->info.weight_bytes;
   if (model && model->stats) {
     const auto stats = model->stats();
+    gauges.rows_max = stats.max_rows;
     gauges.rows_active = stats.active_rows;
     gauges.rows_waiting = stats.waiting;
     gauges.rows_submitted = stats.submitted;
@@ -41,6 +53,7 @@ Gauges Context::gauges() const {
     gauges.memory_active = memory.active;
     gauges.memory_peak = memory.peak;
     gauges.memory_cache = memory.cache;
+    gauges.memory_total = engine::backend().memory_bytes;
   }
   return gauges;
 }

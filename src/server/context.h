@@ -63,7 +63,9 @@ struct Context {
     co_return result;
   }
 
-  Gauges gauges() const;
+  Gauges gauges();
+  /// "off" where one row runs at a time, else "batch".
+  std::string_view batch_mode() const;
 
  private:
   /// Counts one request while it is on the workers.

@@ -36,7 +36,7 @@ Json model_row(const Context& context) {
   const auto created = unix_seconds(context.started);
   const bool chats = model.chat_template != nullptr;
   const bool tools = chats && model.chat_template->supports_tools();
-  const bool held = context.options.defaults.grammars;
+  const bool structured = context.options.defaults.grammars;
   return {{"id", context.model_name},
           {"object", "model"},
           {"created", created},
@@ -49,9 +49,9 @@ Json model_row(const Context& context) {
           {"reasoning", chats && model.chat_template->supports_thinking()},
           {"vision", false},
           {"audio", false},
-          {"batch_mode", "batch"},
+          {"batch_mode", context.batch_mode()},
           {"tools", tools},
-          {"structured_output", held},
+          {"structured_output", structured},
           {"embeddings", false},
           {"adapters", false},
           {"training", false},
@@ -62,7 +62,7 @@ Json model_row(const Context& context) {
             {"responses", chats},
             {"streaming", true},
             {"tools", tools},
-            {"structured_output", held},
+            {"structured_output", structured},
             {"logprobs", true},
             {"embeddings", false},
             {"vision", false},
@@ -70,36 +70,6 @@ Json model_row(const Context& context) {
             {"adapters", false},
             {"training", false}}},
           {"gen_defaults", gen_defaults(model.defaults)}};
-}
-
-Json stats_body(Context& context) {
-  const auto started =
-      std::chrono::duration_cast<std::chrono::milliseconds>(context.started.time_since_epoch());
-  Json body{{"server",
-             {{"owner", "serve"},
-              {"model", context.model ? Json(context.model_name) : Json()},
-              {"started_at", started.count()}}}};
-  const Gauges now = context.gauges();
-  body["batch"] = {{"mode", "batch"},
-                   {"active_rows", now.rows_active},
-                   {"pending_rows", now.rows_waiting},
-                   {"submitted_rows", now.rows_submitted},
-                   {"finished_rows", now.rows_finished},
-                   {"cancelled_rows", now.rows_cancelled},
-                   {"kv_bytes", now.kv_bytes}};
-  body["response_store"] = context.responses.stats();
-  if (!context.model) return body;
-  body["admission"] = {{"max_context", context.model->info.context_length},
-                       {"weights_bytes", context.model->info.weight_bytes}};
-  if (!context.model->engine) return body;
-  const auto backend = engine::backend();
-  body["backend"] = {{"name", backend.pack},
-                     {"device", backend.device},
-                     {"memory_total_bytes", backend.memory_bytes},
-                     {"memory_active_bytes", now.memory_active},
-                     {"memory_peak_bytes", now.memory_peak},
-                     {"memory_cache_bytes", now.memory_cache}};
-  return body;
 }
 
 }  // namespace
@@ -151,16 +121,6 @@ Handled show_model(Context& context, Connection& connection, const Route& route)
   Json body = model_row(context);
   body["data"] = Json::array({model_row(context)});
   co_await connection.reply(json_reply(200, body));
-}
-
-Handled stats(Context& context, Connection& connection, const Route&) {
-  co_await connection.reply(json_reply(200, stats_body(context)));
-}
-
-Handled metrics(Context& context, Connection& connection, const Route&) {
-  HttpReply reply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                  .body = context.metrics.print(context.gauges())};
-  co_await connection.reply(std::move(reply));
 }
 
 }  // namespace hearth::server

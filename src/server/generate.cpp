@@ -36,6 +36,7 @@ struct Preparation {
   ModelPtr model;
   services::ServerDefaults defaults;
   services::ReplyInfo info;
+  std::chrono::steady_clock::time_point arrived;
   Extras extras;
   const Context& context;
 
@@ -52,7 +53,7 @@ Result<Prepared> Preparation::operator()() {
   auto request = protocol.parse(*json, info.model);
   if (!request) return fail(request.error());
   if (!defaults.grammars) out.warning = services::tell_constraint(*request);
-  auto answer = services::Answer::start(model, *request, defaults);
+  auto answer = services::Answer::start(model, *request, defaults, arrived);
   if (!answer) return fail(answer.error());
   info.prompt_tokens = (*answer)->usage().prompt_tokens;
   out.encoder = protocol.encoder(*request, std::move(info));
@@ -94,8 +95,14 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
     co_await connection.reply(protocol_error(connection, protocol, model.error()));
     co_return;
   }
-  Preparation work{std::move(connection.request().body), protocol, *model, context.options.defaults,
-                   reply_info(context, **model),         extras,   context};
+  Preparation work{.body = std::move(connection.request().body),
+                   .protocol = protocol,
+                   .model = *model,
+                   .defaults = context.options.defaults,
+                   .info = reply_info(context, **model),
+                   .arrived = arrived,
+                   .extras = extras,
+                   .context = context};
   connection.watch();
   auto prepared = co_await context.prepare(std::move(work));
   if (!prepared) {
@@ -113,7 +120,6 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
   Running running{.answer = *prepared->answer,
                   .encoder = *prepared->encoder,
                   .error = protocol.error,
-                  .arrived = arrived,
                   .stream_type = protocol.stream_type};
   if (extras.finished) {
     running.completed = [&prepared, &extras] {

@@ -18,6 +18,20 @@ void value(std::string& out, std::string_view name, std::string_view type, std::
   fmt::format_to(std::back_inserter(out), "{} {}\n", name, number);
 }
 
+/// A label's value, with what the format reserves escaped.
+std::string label(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 const std::vector<double> waits{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                 0.5,   1,      2.5,   5,    10,    30,   60,  300};
 const std::vector<double> gaps{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
@@ -48,28 +62,62 @@ void Histogram::print(std::string_view name, std::string_view help, std::string&
 }
 
 Metrics::Metrics()
-    : request_seconds(waits), queue_seconds(waits), first_token_seconds(waits),
-      inter_token_seconds(gaps) {}
+    : request_seconds(waits), queue_seconds(waits), prefill_seconds(waits),
+      first_token_seconds(waits), inter_token_seconds(gaps) {}
 
 std::string Metrics::print(const Gauges& gauges) const {
   std::string out;
+  print_server(gauges, out);
+  print_answers(out);
+  print_engine(gauges, out);
+  return out;
+}
+
+void Metrics::print_server(const Gauges& gauges, std::string& out) const {
+  head(out, "hearth_info", "gauge", "What is running.");
+  fmt::format_to(std::back_inserter(out), "hearth_info{{version=\"{}\",model=\"{}\"}} 1\n",
+                 HEARTH_VERSION, label(gauges.model));
+  value(out, "hearth_start_time_seconds", "gauge", "Unix time of the server's start.",
+        gauges.started);
   head(out, "hearth_requests_total", "counter", "HTTP requests by route and status.");
   for (const auto& [key, count] : requests) {
     fmt::format_to(std::back_inserter(out),
                    "hearth_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", key.first,
                    key.second, count);
   }
+  request_seconds.print("hearth_request_seconds", "Time from a request to its reply's end.", out);
+  value(out, "hearth_connections", "gauge", "Open connections.", gauges.connections);
+  value(out, "hearth_requests_preparing", "gauge", "Requests being tokenised.", gauges.preparing);
+  value(out, "hearth_responses_stored", "gauge", "Responses that are kept.",
+        gauges.responses_stored);
+  value(out, "hearth_responses_stored_bytes", "gauge", "Bytes of responses that are kept.",
+        gauges.responses_bytes);
+}
+
+void Metrics::print_answers(std::string& out) const {
+  head(out, "hearth_answers_total", "counter", "Answers by how they ended.");
+  for (const auto& [outcome, count] : answers) {
+    fmt::format_to(std::back_inserter(out), "hearth_answers_total{{outcome=\"{}\"}} {}\n", outcome,
+                   count);
+  }
   value(out, "hearth_prompt_tokens_total", "counter", "Prompt tokens of finished requests.",
         prompt_tokens);
   value(out, "hearth_cached_tokens_total", "counter", "Prompt tokens taken from a cache.",
         cached_tokens);
   value(out, "hearth_completion_tokens_total", "counter", "Tokens generated.", completion_tokens);
-  request_seconds.print("hearth_request_seconds", "Time from a request to its reply's end.", out);
+  value(out, "hearth_reasoning_tokens_total", "counter", "Of those, tokens of reasoning.",
+        reasoning_tokens);
+  value(out, "hearth_tool_calls_total", "counter", "Tool calls told.", tool_calls);
+  value(out, "hearth_tool_calls_broken_total", "counter",
+        "Tool calls that were begun and could not be read.", broken_tool_calls);
   queue_seconds.print("hearth_queue_seconds", "Time a row waited for the engine.", out);
+  prefill_seconds.print("hearth_prefill_seconds", "Time of a row's prompt in the engine.", out);
   first_token_seconds.print("hearth_time_to_first_token_seconds", "Time to the first token.", out);
   inter_token_seconds.print("hearth_inter_token_seconds", "Mean time between tokens.", out);
-  value(out, "hearth_connections", "gauge", "Open connections.", gauges.connections);
-  value(out, "hearth_requests_preparing", "gauge", "Requests being tokenised.", gauges.preparing);
+}
+
+void Metrics::print_engine(const Gauges& gauges, std::string& out) {
+  value(out, "hearth_rows_max", "gauge", "Rows that may be active.", gauges.rows_max);
   value(out, "hearth_rows_active", "gauge", "Rows that the engine decodes.", gauges.rows_active);
   value(out, "hearth_rows_waiting", "gauge", "Rows that wait for a place.", gauges.rows_waiting);
   value(out, "hearth_rows_submitted_total", "counter", "Rows ever submitted.",
@@ -83,7 +131,9 @@ std::string Metrics::print(const Gauges& gauges) const {
   value(out, "hearth_memory_peak_bytes", "gauge", "MLX memory at its peak.", gauges.memory_peak);
   value(out, "hearth_memory_cache_bytes", "gauge", "MLX memory kept for reuse.",
         gauges.memory_cache);
-  return out;
+  value(out, "hearth_memory_total_bytes", "gauge", "Memory of the device.", gauges.memory_total);
+  value(out, "hearth_weights_bytes", "gauge", "Bytes of the model's weights.",
+        gauges.weights_bytes);
 }
 
 }  // namespace hearth::server

@@ -29,6 +29,9 @@ class Histogram {
 struct Gauges {
   int connections = 0;
   int preparing = 0;
+  std::string model;         // empty until there is one
+  std::int64_t started = 0;  // Unix seconds
+  int rows_max = 0;
   int rows_active = 0;
   int rows_waiting = 0;
   std::uint64_t rows_submitted = 0;
@@ -39,15 +42,28 @@ struct Gauges {
   std::size_t memory_active = 0;
   std::size_t memory_peak = 0;
   std::size_t memory_cache = 0;
+  std::size_t memory_total = 0;
+  std::size_t weights_bytes = 0;
+  std::size_t responses_stored = 0;
+  std::size_t responses_bytes = 0;
 };
 
 struct Metrics {
   std::map<std::pair<std::string, int>, std::uint64_t> requests;  // by route and status
+  std::map<std::string_view, std::uint64_t> answers{              // by how they ended
+                                                    {"stop", 0},
+                                                    {"length", 0},
+                                                    {"error", 0},
+                                                    {"cancelled", 0}};
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;
   std::uint64_t completion_tokens = 0;
+  std::uint64_t reasoning_tokens = 0;
+  std::uint64_t tool_calls = 0;
+  std::uint64_t broken_tool_calls = 0;
   Histogram request_seconds;
   Histogram queue_seconds;        // from submission until a row is admitted
+  Histogram prefill_seconds;      // from admission until its first token
   Histogram first_token_seconds;  // from the request's arrival
   Histogram inter_token_seconds;
 
@@ -55,6 +71,11 @@ struct Metrics {
 
   /// The text exposition format, version 0.0.4.
   std::string print(const Gauges& gauges) const;
+
+ private:
+  void print_server(const Gauges& gauges, std::string& out) const;
+  void print_answers(std::string& out) const;
+  static void print_engine(const Gauges& gauges, std::string& out);
 };
 
 }  // namespace hearth::server

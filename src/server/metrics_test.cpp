@@ -27,6 +27,12 @@ TEST(Metrics, print_counters_with_labels_and_gauges) {
   EXPECT_THAT(out, HasSubstr("# TYPE hearth_completion_tokens_total counter\n"
                              "hearth_completion_tokens_total 11\n"));
   EXPECT_THAT(out, HasSubstr("hearth_rows_active 2\n"));
+  EXPECT_THAT(out, HasSubstr("hearth_answers_total{outcome=\"cancelled\"} 0\n"));
+}
+
+TEST(Metrics, a_models_name_cannot_break_the_format) {
+  const auto out = Metrics().print({.model = "a\"b\\c\nd"});
+  EXPECT_THAT(out, HasSubstr(R"(model="a\"b\\c\nd"} 1)"));
 }
 
 }  // namespace

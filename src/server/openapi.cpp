@@ -51,7 +51,13 @@ Json replies(const Json& about) {
   }
   const Json error{{"description", "What was wrong"},
                    {"content", {{"application/json", {{"schema", reference("Error")}}}}}};
-  return {{"200", {{"description", "The answer"}, {"content", content}}}, {"default", error}};
+  Json answer{{"description", "The answer"}, {"content", content}};
+  if (about.contains("stream")) {
+    const std::string what = "As `hearth` in answers, of those that are not streamed";
+    answer["headers"]["X-Hearth-Timings"] = {{"description", what},
+                                             {"schema", {{"type", "string"}}}};
+  }
+  return {{"200", std::move(answer)}, {"default", error}};
 }
 
 Json operation(const Route& route, const Json& about) {

@@ -45,6 +45,16 @@ TEST(OpenApi, TellsTheRangesOfSamplingOptions) {
   EXPECT_FALSE(chat.contains("sampling"));
 }
 
+TEST(OpenApi, TellsWhereTimesAre) {
+  const Json document = openapi_document(routes());
+  const Json& answer = document["paths"]["/v1/chat/completions"]["post"]["responses"]["200"];
+  EXPECT_TRUE(answer["headers"].contains("X-Hearth-Timings"));
+  const Json& schemas = document["components"]["schemas"];
+  EXPECT_EQ(schemas["ChatCompletion"]["properties"]["hearth"]["$ref"],
+            "#/components/schemas/Timings");
+  EXPECT_EQ(schemas["Timings"]["required"].size(), 4u);
+}
+
 TEST(OpenApi, NamesPathParameters) {
   const Json document = openapi_document(routes());
   ASSERT_TRUE(document["paths"].contains("/v1/models/{model_id}"));

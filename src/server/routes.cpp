@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
-#include "base/log.h"
+#include "base/log_event.h"
 #include "server/auth.h"
 #include "server/envelope.h"
 #include "server/errors.h"
@@ -134,6 +135,11 @@ Choice choose(const Context& context, HttpRequest& request) {
   return {*route, {}};
 }
 
+/// Secrets stay out: of the head of a request, the line has its method and its path.
+Json line_of(const HttpRequest& request, std::string_view route, int status) {
+  return {{"method", request.method}, {"path", request.path}, {"route", route}, {"status", status}};
+}
+
 }  // namespace
 
 std::string Route::rest(std::string_view full) const {
@@ -149,6 +155,11 @@ std::optional<HttpReply> refusal(const Context& context, HttpRequest head) {
     choice.reply.headers.push_back(std::move(header));
   }
   return std::move(choice.reply);
+}
+
+void note_refused(Context& context, const Connection& connection) {
+  ++context.metrics.requests[{std::string(unmatched), connection.status()}];
+  log::event("request", line_of(connection.request(), unmatched, connection.status()));
 }
 
 asio::awaitable<void> dispatch(Context& context, Connection& connection) {
@@ -169,8 +180,11 @@ asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   const std::string route(choice.route ? choice.route->path : unmatched);
   ++context.metrics.requests[{route, status}];
   context.metrics.request_seconds.add(took.count());
-  log::info("{} {} status={} seconds={:.3f} request_id={}", connection.request().method,
-            connection.request().path, status, took.count(), id);
+  Json line = line_of(connection.request(), route, status);
+  line["seconds"] = std::round(took.count() * 1e6) / 1e6;
+  line["request_id"] = id;
+  line.update(connection.log_fields());
+  log::event("request", line);
 }
 
 }  // namespace hearth::server

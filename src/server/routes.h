@@ -31,6 +31,9 @@ std::span<const Route> routes();
 /// What dispatch() would refuse a request with, whatever its body: Host, path, method, key.
 std::optional<HttpReply> refusal(const Context& context, HttpRequest head);
 
+/// A line in the log and the metrics for a request that could not be read.
+void note_refused(Context& context, const Connection& connection);
+
 /// Host, Origin and key rules, then the route's handler, then a line in the log and the metrics.
 asio::awaitable<void> dispatch(Context& context, Connection& connection);
 

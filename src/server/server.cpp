@@ -153,7 +153,8 @@ asio::awaitable<void> Server::Impl::serve(std::shared_ptr<Connection> connection
   try {
     Connection::Gate gate = [this](HttpRequest head) { return refusal(context, std::move(head)); };
     Connection::Handler handler = [this](Connection& c) { return handle(c); };
-    co_await connection->run(std::move(gate), std::move(handler));
+    Connection::Refused refused = [this](const Connection& c) { note_refused(context, c); };
+    co_await connection->run(std::move(gate), std::move(handler), std::move(refused));
   } catch (const std::exception& e) {
     log::error("connection: {}", e.what());
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -324,6 +325,26 @@ TEST_F(ServerTest, tokens_go_there_and_back) {
             std::string("user: hi\nassistant: ").size());
 }
 
+TEST_F(ServerTest, an_echo_with_logprobs_waits_for_the_prompts_scores) {
+  start_loaded();
+  auto asking = client();
+  asking.request("POST", "/v1/completions",
+                 R"({"prompt":"ab","echo":true,"logprobs":1,"max_tokens":1})");
+  auto row = rows_.next();
+  EXPECT_TRUE(row.job.score_prompt);
+  engine::ScoredPrompt scores;
+  scores.tokens = {{.id = 'a', .logprob = NAN, .top = {}},
+                   {.id = 'b', .logprob = -1.5f, .top = {{'c', -0.5f}}}};
+  row.stream->push(scores);
+  row.say("x");
+  row.finish();
+  const Json choice = asking.receive().json()["choices"][0];
+  EXPECT_EQ(choice["text"], "abx");
+  EXPECT_EQ(choice["logprobs"]["tokens"], Json({"a", "b", "x"}));
+  EXPECT_EQ(choice["logprobs"]["token_logprobs"], Json::parse("[null,-1.5,-0.5]"));
+  EXPECT_EQ(choice["logprobs"]["top_logprobs"][1], Json::parse(R"({"c":-0.5})"));
+}
+
 TEST_F(ServerTest, metrics_count_what_was_asked_and_answered) {
   start_loaded();
   auto asking = client();
@@ -337,6 +358,8 @@ TEST_F(ServerTest, metrics_count_what_was_asked_and_answered) {
               HasSubstr("hearth_requests_total{route=\"/v1/chat/completions\",status=\"200\"} 1"));
   EXPECT_THAT(text, HasSubstr("hearth_completion_tokens_total 7"));
   EXPECT_THAT(text, HasSubstr("hearth_time_to_first_token_seconds_count 1"));
+  EXPECT_THAT(text, HasSubstr("hearth_answers_total{outcome=\"stop\"} 1"));
+  EXPECT_THAT(text, HasSubstr("model=\"scripted\"} 1"));
 }
 
 }  // namespace

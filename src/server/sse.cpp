@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/chat/openai_common.h"
+#include "services/chat/timings.h"
 
 namespace hearth::server {
 namespace {
@@ -10,16 +11,32 @@ namespace {
 const Error stopped{ErrorCode::internal, "the server was stopped before this answer was complete",
                     ""};
 
-/// Encodes what is ready; the error of a choice that failed ends it.
+/// Encodes what is ready, counts it, and says in the log how the answer ended. The error of a
+/// choice that failed ends it.
 class Pump {
  public:
-  Pump(Context& context, const Running& running) : context_(context), running_(running) {}
+  Pump(Context& context, Connection& connection, const Running& running)
+      : context_(context), connection_(connection), running_(running) {}
+  Pump(const Pump&) = delete;
+  /// The coroutine ends: whatever has not ended by now was given up.
+  ~Pump() {
+    const auto& usage = running_.answer.usage();
+    ++context_.metrics.answers[outcome()];
+    if (usage.first_token_seconds > 0) {
+      context_.metrics.first_token_seconds.add(usage.first_token_seconds);
+    }
+    Json& line = connection_.log_fields();
+    line["outcome"] = outcome();
+    line["prompt_tokens"] = usage.prompt_tokens;
+    line["cached_tokens"] = usage.cached_tokens;
+    line["completion_tokens"] = usage.completion_tokens;
+    line.update(services::timings(usage));
+  }
 
   /// @return frames; error() tells whether the answer has failed
   std::string take() {
     std::string out;
     for (const auto& event : running_.answer.poll()) {
-      if (!first_token_) note_first_token(event.event);
       if (const auto* end = std::get_if<services::Finished>(&event.event)) {
         note_end(*end);
         if (!error_) error_ = error_of(*end);
@@ -41,32 +58,35 @@ class Pump {
     return std::nullopt;
   }
 
-  void note_first_token(const services::Event& event) {
-    first_token_ = true;
-    if (std::holds_alternative<services::Finished>(event)) return;
-    const std::chrono::duration<double> waited =
-        std::chrono::steady_clock::now() - running_.arrived;
-    context_.metrics.first_token_seconds.add(waited.count());
-    waited_ = waited.count();
+  std::string_view outcome() const {
+    if (error_) return "error";
+    if (!running_.answer.finished()) return "cancelled";
+    return cut_off_ ? "length" : "stop";
   }
 
   void note_end(const services::Finished& end) {
     auto& metrics = context_.metrics;
     const auto& usage = end.usage;
+    cut_off_ |= end.reason == engine::FinishReason::length;
     metrics.prompt_tokens += usage.prompt_tokens;
     metrics.cached_tokens += usage.cached_tokens;
     metrics.completion_tokens += usage.completion_tokens;
-    if (waited_ > 0) metrics.queue_seconds.add(std::max(0.0, waited_ - usage.prefill_seconds));
+    metrics.reasoning_tokens += usage.reasoning_tokens;
+    metrics.tool_calls += end.tool_calls;
+    metrics.broken_tool_calls += end.broken_calls;
+    if (usage.completion_tokens == 0) return;
+    metrics.queue_seconds.add(usage.queue_seconds);
+    metrics.prefill_seconds.add(usage.prefill_seconds);
     if (usage.completion_tokens > 1) {
       metrics.inter_token_seconds.add(usage.decode_seconds / (usage.completion_tokens - 1));
     }
   }
 
   Context& context_;
+  Connection& connection_;
   const Running& running_;
   std::optional<Error> error_;
-  bool first_token_ = false;
-  double waited_ = 0;
+  bool cut_off_ = false;  // a choice ended for want of tokens
 };
 
 void wake_on_events(Connection& connection, services::Answer& answer) {
@@ -78,7 +98,7 @@ Headers stream_headers() { return {{"Cache-Control", "no-cache"}, {"X-Accel-Buff
 }  // namespace
 
 asio::awaitable<void> stream_answer(Context& context, Connection& connection, Running running) {
-  Pump pump(context, running);
+  Pump pump(context, connection, running);
   wake_on_events(connection, running.answer);
   co_await connection.open_stream(200, running.stream_type, stream_headers());
   std::string out = running.encoder.begin(running.answer.echoes());
@@ -105,7 +125,7 @@ asio::awaitable<void> stream_answer(Context& context, Connection& connection, Ru
 }
 
 asio::awaitable<void> send_answer(Context& context, Connection& connection, Running running) {
-  Pump pump(context, running);
+  Pump pump(context, connection, running);
   wake_on_events(connection, running.answer);
   running.encoder.begin(running.answer.echoes());
   while (!connection.gone()) {
@@ -121,8 +141,9 @@ asio::awaitable<void> send_answer(Context& context, Connection& connection, Runn
     }
     if (running.answer.finished()) {
       if (running.completed) running.completed();
-      const Json body = running.encoder.body(running.answer.usage());
-      HttpReply reply = json_reply(200, body);
+      const auto& usage = running.answer.usage();
+      HttpReply reply = json_reply(200, running.encoder.body(usage));
+      reply.headers.emplace_back("X-Hearth-Timings", services::dump(services::timings(usage)));
       co_await connection.reply(std::move(reply));
       co_return;
     }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <chrono>
 #include <functional>
 #include <string_view>
 
@@ -16,7 +15,6 @@ struct Running {
   services::Answer& answer;
   services::Encoder& encoder;
   Json (*error)(const Error&);
-  std::chrono::steady_clock::time_point arrived;
   std::string_view stream_type = "text/event-stream";
   std::function<void()> completed = {};  // the last event is encoded, none failed, nothing is sent
 };

@@ -73,6 +73,12 @@ for i, tool in enumerate(({}, 5, {"type": "function"}, {"type": "function", "fun
                           {"type": "retrieval", "function": {"name": "f"}},
                           {"type": "function", "function": {"name": 5}})):
     row(f"tool {i}", chat(tools=[tool]), param="tools[0]")
+CUSTOM = [({}, "name"), ({"name": 5}, "name"), ({"name": "f", "description": 5}, "description"),
+          ({"name": "f", "format": {"type": "json"}}, "format"),
+          ({"name": "f", "format": {"type": "grammar", "grammar": {"syntax": "ebnf"}}}, "format.syntax"),
+          ({"name": "f", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}}, "format.definition")]
+for tool, where in CUSTOM:
+    row(f"custom tool {tool}", chat(tools=[{"type": "custom", "custom": tool}]), param=f"tools[0].custom.{where}")
 row("tool parameters", chat(tools=[{"type": "function", "function": {"name": "f", "parameters": 5}}]),
     param="tools[0].function.parameters")
 for value in ("required", "maybe", {"type": "function", "function": {"name": "f"}}, 5):
@@ -131,7 +137,6 @@ row("suffix", text(suffix="end"), param="suffix", path=TEXT)
 for value in (2, 0, "x"):
     row(f"best_of {value}", text(best_of=value), param="best_of", path=TEXT)
 row("echo type", text(echo="x"), param="echo", path=TEXT)
-row("echo with logprobs", text(echo=True, logprobs=1), param="echo", path=TEXT)
 for value in (21, -1, 1.5, "x"):
     row(f"text logprobs {value}", text(logprobs=value), param="logprobs", path=TEXT)
 row("prompt over the context", {"prompt": [5] * 5000, "max_tokens": 1}, path=TEXT)

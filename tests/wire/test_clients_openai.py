@@ -1,12 +1,13 @@
 """The official OpenAI client for Python runs the session against the real server with a scripted model."""
 import json
+import re
 
 import openai
 import pydantic
 import pytest
 
 import sessions
-from scripted_serving import Scripted
+from scripted_serving import Scripted, call, turn
 
 
 class Facts(pydantic.BaseModel):
@@ -69,6 +70,42 @@ def test_a_tool_loop_of_two_steps(client, server, streamed):
     assert messages[1]["content"].strip() == "I shall ask.", "text before the call is kept"
     assert choice.message.content == sessions.WARMER and choice.finish_reason == "stop"
     sessions.check_tool_prompts(server)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_custom_tool_takes_text_and_its_call_goes_back(streamed):
+    tools = [{"type": "custom", "custom": {"name": "sql", "description": "Asks the database."}}]
+    said = call("sql", input="select \"a\"\nfrom t")
+    with Scripted([turn(said, unless="three rows"), turn("Three.", when=["select", "three rows"])]) as server:
+        with openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+            messages = [user("How many?")]
+            fields = {"model": "any", "messages": messages, "tools": tools}
+            if streamed:
+                parts = [p for c in client.chat.completions.create(**fields, stream=True)
+                         for p in (c.choices[0].delta.tool_calls or [])]
+                head, rest = (p.model_dump(exclude_none=True) for p in parts)
+                made = {**head, "custom": {"name": head["custom"]["name"], "input": rest["custom"]["input"]}}
+                made.pop("index")
+            else:
+                answer = client.chat.completions.create(**fields).choices[0]
+                assert answer.finish_reason == "tool_calls"
+                made = answer.message.tool_calls[0].model_dump()
+            assert made["type"] == "custom"
+            assert made["custom"] == {"name": "sql", "input": "select \"a\"\nfrom t"}
+            messages += [{"role": "assistant", "content": None, "tool_calls": [made]},
+                         {"role": "tool", "tool_call_id": made["id"], "content": "three rows"}]
+            assert client.chat.completions.create(**fields).choices[0].message.content == "Three."
+
+
+def test_a_custom_tools_regular_expression_holds_a_real_model(real_server):
+    with openai.OpenAI(base_url=real_server.url + "/v1", api_key="any", max_retries=0) as client:
+        grammar = {"syntax": "regex", "definition": "[0-9]{4}-[01][0-9]"}
+        answer = client.chat.completions.create(
+            model="any", temperature=0, max_tokens=60, messages=[user("Which month is it?")],
+            tools=[{"type": "custom", "custom": {"name": "month", "format": {"type": "grammar", "grammar": grammar}}}],
+            tool_choice={"type": "custom", "custom": {"name": "month"}})
+    made = answer.choices[0].message.tool_calls[0]
+    assert made.type == "custom" and re.fullmatch("[0-9]{4}-[01][0-9]", made.custom.input)
 
 
 def test_a_schema(client):

@@ -166,7 +166,7 @@ def test_sse_headers(server):
 
 
 def test_stats_tell_the_real_context(server):
-    assert server.http.get("/stats").json()["admission"]["max_context"] == 4096
+    assert server.http.get("/stats").json()["admission"]["enforced_context_tokens"] == 4096
     assert server.http.get("/v1/models").json()["data"][0]["context_window"] == 4096
 
 

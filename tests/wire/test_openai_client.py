@@ -142,6 +142,39 @@ def test_the_older_logprobs_block(client):
     assert block.text_offset[0] == 0 and block.text_offset == sorted(block.text_offset)
 
 
+@pytest.mark.parametrize("shape", [2, True])
+def test_an_echo_tells_the_log_probabilities_of_the_prompt(client, server, shape):
+    """What is told of a text as a prompt is what was told as it was generated."""
+    prompt = server.http.post("/tokenize", json={"content": "Once upon a time, in a wood"}).json()["tokens"]
+    fields = {"model": "any", "temperature": 0, "logprobs": 2}
+    made = client.completions.create(prompt=prompt, max_tokens=8, **fields).choices[0]
+    text = "".join(made.logprobs.tokens)
+    whole = prompt + server.http.post("/tokenize", json={"content": text, "add_special": False}).json()["tokens"]
+    if shape is True:
+        return check_entries(client, whole)
+    echoed = client.completions.create(prompt=whole, max_tokens=1, echo=True, **fields).choices[0]
+    block = echoed.logprobs
+    assert len(block.tokens) == len(whole) + 1 and echoed.text == "".join(block.tokens)
+    assert block.token_logprobs[0] is None and block.top_logprobs[0] is None
+    assert all(value <= 0 for value in block.token_logprobs[1:])
+    for at, (token, value) in enumerate(zip(made.logprobs.tokens, made.logprobs.token_logprobs), len(prompt)):
+        assert block.tokens[at] == token and block.token_logprobs[at] == pytest.approx(value, abs=2e-2)
+        assert max(block.top_logprobs[at], key=block.top_logprobs[at].get) == token
+    streamed = client.completions.create(prompt=whole, max_tokens=1, echo=True, stream=True, **fields)
+    chunks = [c.choices[0] for c in streamed]
+    assert "".join(c.text for c in chunks) == echoed.text
+    assert [v for c in chunks if c.logprobs for v in c.logprobs.token_logprobs] == block.token_logprobs
+
+
+def check_entries(client, prompt):
+    """In the shape of chats, and for each of several choices."""
+    answer = client.completions.create(model="any", prompt=prompt, max_tokens=1, echo=True, n=2, logprobs=True)
+    for choice in answer.choices:
+        entries = choice.logprobs.content
+        assert [e["id"] for e in entries[:-1]] == prompt
+        assert entries[0]["logprob"] is None and all(e["logprob"] <= 0 for e in entries[1:])
+
+
 def test_a_stop_string_and_all_after_it_are_dropped(client):
     full = client.chat.completions.create(
         model="any", messages=QUESTION, max_tokens=24, temperature=0).choices[0].message.content

@@ -10,7 +10,7 @@ from openai.types.responses.response_item_list import ResponseItemList
 from scripted_serving import Scripted, call, turn
 from strict import check, events
 
-OURS = {"status", "store"}  # of custom tool calls; what OpenAI says, though its types do not
+OURS = {"status", "store", "bytes"}  # of custom tool calls and of logprobs; OpenAI says them, its types do not
 LOOK = {"type": "function", "name": "look", "description": "Looks something up", "parameters": {
     "type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}
 
@@ -119,6 +119,21 @@ def test_a_custom_tool_gets_its_text_as_it_is():
             {"role": "user", "content": "Patch."}, item,
             {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "patched"}]}).json()
         assert again["output"][0]["content"][0]["text"] == "Applied."
+
+
+def test_logprobs_of_the_text_where_they_are_included(server, client):
+    fields = {"model": "any", "input": "Say something.", "max_output_tokens": 8, "temperature": 0,
+              "include": ["message.output_text.logprobs"], "top_logprobs": 3}
+    plain = client.responses.create(**fields)
+    entries = plain.output[0].content[0].logprobs
+    assert len(entries) == 8 and plain.top_logprobs == 3
+    assert all(len(e.top_logprobs) == 3 and e.top_logprobs[0].token == e.token for e in entries)
+    whole = b"".join(bytes(e.bytes) for e in entries)
+    assert whole.decode(errors="replace").strip("\ufffd ") == plain.output_text.strip("\ufffd ")
+    told = raw_events(server, **{**fields, "input": "Say something."})
+    streamed = [e for event in told if event["type"] == "response.output_text.delta" for e in event["logprobs"]]
+    assert streamed == [e.model_dump() for e in entries]
+    assert client.responses.create(**{**fields, "include": [], "top_logprobs": 0}).output[0].content[0].logprobs == []
 
 
 def test_a_stored_response_is_shown_listed_gone_on_from_and_deleted():

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -59,8 +60,10 @@ class ScriptedEngine {
 
  private:
   void run(Row row, const std::stop_token& stop);
-  void finish(const Row& row, FinishReason reason, int tokens, steady_clock::time_point started);
+  void finish(const Row& row, FinishReason reason, int tokens, steady_clock::time_point started,
+              steady_clock::time_point first);
   engine::Sampled sampled(const Row& row, text::TokenId id) const;
+  engine::ScoredPrompt scored(const Row& row) const;
   std::string tail(const std::string& prompt) const;
 
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
@@ -116,7 +119,8 @@ Result<std::shared_ptr<engine::TokenStream>> ScriptedEngine::submit(engine::Gene
 }
 
 engine::EngineStats ScriptedEngine::stats() const {
-  return {.active_rows = active_,
+  return {.max_rows = 64,
+          .active_rows = active_,
           .submitted = submitted_,
           .finished = finished_,
           .cancelled = cancelled_,
@@ -144,11 +148,20 @@ engine::Sampled ScriptedEngine::sampled(const Row& row, text::TokenId id) const 
   return out;
 }
 
+engine::ScoredPrompt ScriptedEngine::scored(const Row& row) const {
+  engine::ScoredPrompt out;
+  for (const auto id : row.job.prompt) out.tokens.push_back(sampled(row, id));
+  out.tokens.front() = {.id = row.job.prompt.front(), .logprob = NAN, .top = {}};
+  return out;
+}
+
 void ScriptedEngine::run(Row row, const std::stop_token& stop) {
   const auto started = steady_clock::now();
   int tokens = 0;
   auto reason = row.turn.finish;
   bool runs = pause(*row.stream, row.turn.delay, stop);
+  const auto first = steady_clock::now();
+  if (runs && row.job.score_prompt) row.stream->push(scored(row));
   for (const auto id : row.ids) {
     if (!runs || row.job.stop_ids.contains(id)) break;
     if (row.job.max_tokens && tokens >= *row.job.max_tokens) {
@@ -160,17 +173,18 @@ void ScriptedEngine::run(Row row, const std::stop_token& stop) {
     row.stream->push(sampled(row, id));
     ++tokens;
   }
-  finish(row, runs ? reason : FinishReason::cancelled, tokens, started);
+  finish(row, runs ? reason : FinishReason::cancelled, tokens, started, first);
 }
 
 void ScriptedEngine::finish(const Row& row, FinishReason reason, int tokens,
-                            steady_clock::time_point started) {
+                            steady_clock::time_point started, steady_clock::time_point first) {
+  using Seconds = std::chrono::duration<double>;
   engine::Finish finish;
   finish.reason = reason;
   finish.usage.prompt_tokens = int(row.job.prompt.size());
   finish.usage.completion_tokens = tokens;
-  finish.usage.decode_seconds =
-      std::chrono::duration<double>(steady_clock::now() - started).count();
+  finish.usage.prefill_seconds = Seconds(first - started).count();
+  finish.usage.decode_seconds = Seconds(steady_clock::now() - first).count();
   if (reason == FinishReason::stop && !row.job.stop_ids.empty()) {
     finish.stop_id = *row.job.stop_ids.begin();
     ++finish.usage.completion_tokens;
