@@ -11,10 +11,13 @@ from scripted_serving import Scripted, call, turn
 
 ASK = "How many rivers?"
 THOUGHT = "Seine and Rhine make two."
+TAGS = "Which tag?"
+STRAY = "A tag of its own line:\n<think>\nIt is never closed, and this is still the answer."
 BOTH = "Weather of both, please."
 TURNS = [
     turn("You are welcome.", when=[ASK, "Thanks."], reasoning="That was polite.", times=0),
     turn("Two.", when=ASK, reasoning=THOUGHT, times=0),
+    turn(STRAY, when=TAGS, reasoning=THOUGHT, times=0),
     turn(sessions.WARMER, when=[BOTH, "18 degrees", "5 degrees"], times=0),
     turn("Both." + call("weather", city="Paris") + "\n" + call("weather", city="Oslo"), when=BOTH, times=0),
 ]
@@ -75,6 +78,20 @@ def test_openai_reasoning_content(openai_client, streamed):
         message = openai_client.chat.completions.create(**fields).choices[0].message
         reasoning, content = message.reasoning_content, message.content
     assert reasoning.strip() == THOUGHT and content.strip() == "Two."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_stray_opening_in_the_answer_swallows_nothing(server, openai_client, anthropic_client, streamed):
+    thinking = {"chat_template_kwargs": {"enable_thinking": True}}
+    body = {"model": "any", "messages": [user(TAGS)], "extra_body": thinking}
+    if streamed:
+        chunks = openai_client.chat.completions.create(stream=True, **body)
+        content = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+    else:
+        content = openai_client.chat.completions.create(**body).choices[0].message.content
+    assert content.strip() == STRAY
+    answer = anthropic_client.messages.create(max_tokens=3000, **body)
+    assert [b.type for b in answer.content] == ["thinking", "text"] and answer.content[1].text.strip() == STRAY
 
 
 def test_a_response_has_a_reasoning_item_that_may_be_sent_back(openai_client):
