@@ -1,8 +1,8 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/formatter.h>
 #include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <sstream>
 

@@ -4,7 +4,6 @@
 
 #include "server/handlers.h"
 #include "server/model_name.h"
-#include "services/chat/openai_common.h"
 #include "services/model.h"
 
 namespace hearth::server {
