@@ -46,6 +46,8 @@ Gauges Context::gauges() {
     gauges.rows_finished = stats.finished;
     gauges.rows_cancelled = stats.cancelled;
     gauges.engine_steps = stats.steps;
+    gauges.tokens_prefilled = stats.prompt_tokens;
+    gauges.tokens_sampled = stats.completion_tokens;
     gauges.kv_bytes = stats.kv_bytes;
   }
   if (model && model->engine) {

@@ -126,6 +126,10 @@ void Metrics::print_engine(const Gauges& gauges, std::string& out) {
         gauges.rows_finished);
   value(out, "hearth_rows_cancelled_total", "counter", "Rows given up.", gauges.rows_cancelled);
   value(out, "hearth_engine_steps_total", "counter", "Forward passes.", gauges.engine_steps);
+  value(out, "hearth_tokens_prefilled_total", "counter",
+        "Prompt tokens that the engine ran, those of rows given up too.", gauges.tokens_prefilled);
+  value(out, "hearth_tokens_sampled_total", "counter",
+        "Tokens that the engine sampled, those of rows given up too.", gauges.tokens_sampled);
   value(out, "hearth_kv_bytes", "gauge", "Bytes of KV caches.", gauges.kv_bytes);
   value(out, "hearth_memory_active_bytes", "gauge", "MLX memory in use.", gauges.memory_active);
   value(out, "hearth_memory_peak_bytes", "gauge", "MLX memory at its peak.", gauges.memory_peak);

@@ -38,6 +38,8 @@ struct Gauges {
   std::uint64_t rows_finished = 0;
   std::uint64_t rows_cancelled = 0;
   std::uint64_t engine_steps = 0;
+  std::uint64_t tokens_prefilled = 0;
+  std::uint64_t tokens_sampled = 0;
   std::size_t kv_bytes = 0;
   std::size_t memory_active = 0;
   std::size_t memory_peak = 0;

@@ -28,6 +28,7 @@ class Pump {
     Json& line = connection_.log_fields();
     line["outcome"] = outcome();
     line["prompt_tokens"] = usage.prompt_tokens;
+    if (!running_.answer.finished()) return;  // its tokens are not counted, its times unknown
     line["cached_tokens"] = usage.cached_tokens;
     line["completion_tokens"] = usage.completion_tokens;
     line.update(services::timings(usage));

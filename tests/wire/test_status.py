@@ -132,9 +132,12 @@ def test_metrics_are_whole_and_their_histograms_add_up(server):
 
 def test_a_client_that_leaves_is_a_cancelled_answer(server):
     before = sample(server, "hearth_answers_total", outcome="cancelled")
+    counted, sampled = (sample(server, f"hearth_{name}_total") for name in ("completion_tokens", "tokens_sampled"))
     with server.http.stream("POST", "/v1/chat/completions", json=chat_body("hi", stream=True)) as response:
         next(response.iter_lines())
     serving.until(lambda: sample(server, "hearth_answers_total", outcome="cancelled") == before + 1, 10, "counted")
+    assert sample(server, "hearth_completion_tokens_total") == counted
+    assert sample(server, "hearth_tokens_sampled_total") > sampled, "the engine counts what it gave up"
 
 
 def test_a_request_that_cannot_be_read_is_counted(server):
@@ -190,10 +193,16 @@ def test_a_line_of_the_log_for_every_request_and_no_secrets(tiny):
         stream(httpx.Client(base_url=server.url, headers=headers, timeout=300), "/v1/chat/completions", body)
         server.http.post("/v1/chat/completions", json=body, headers={"x-api-key": SECRET + "x"})
         server.http.get("/nowhere%0Aat\"all")
+        left = httpx.Client(base_url=server.url, headers=headers, timeout=300)
+        with left.stream("POST", "/v1/chat/completions", json=chat_body("hi", stream=True)) as response:
+            next(response.iter_lines())
+        left.close()
+        serving.until(lambda: '"outcome":"cancelled"' in server.output(), 10, "the line of who left")
         lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
         assert SECRET not in server.output()
     requests = [line for line in lines if line["message"] == "request" and line["path"] != "/health"]
-    plain, streamed, refused, unknown = requests
+    plain, streamed, refused, unknown, gone = requests
+    assert gone["outcome"] == "cancelled" and gone["prompt_tokens"] > 0 and "completion_tokens" not in gone
     assert plain["request_id"] == answer.headers["x-request-id"]
     for line in plain, streamed:
         assert line["route"] == line["path"] == "/v1/chat/completions" and line["status"] == 200

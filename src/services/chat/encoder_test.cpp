@@ -169,6 +169,15 @@ TEST(CompletionEncoder, the_older_logprobs_block) {
       R"({"a":-0.5,"A":-2.0},{"b":-0.5,"A":-2.0},{"c":-0.5,"A":-2.0}],"text_offset":[0,1,2]})");
 }
 
+TEST(CompletionEncoder, offsets_count_characters) {
+  Request request;
+  request.top_logprobs = 0;
+  request.logprobs_shape = LogprobsShape::legacy;
+  const Json body = whole(openai_completions, request,
+                          {{0, delta("aé", true)}, {0, delta("b", true)}, {0, end()}});
+  EXPECT_EQ(dump(body["choices"][0]["logprobs"]["text_offset"]), "[0,1,2,2]");
+}
+
 TEST(CompletionEncoder, an_echo_opens_the_text) {
   Request request;
   request.echo = true;

@@ -1,6 +1,7 @@
 // POST /v1/completions: raw text, no template.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -125,6 +126,8 @@ Result<Request> parse(const Json& body, std::string_view) {
   return request;
 }
 
+bool begins_character(char byte) { return (byte & 0xc0) != 0x80; }
+
 class CompletionEncoder : public OpenAiEncoder {
  public:
   CompletionEncoder(const Request& request, ReplyInfo info)
@@ -148,7 +151,7 @@ class CompletionEncoder : public OpenAiEncoder {
     return {{"text", text}, {"logprobs", std::move(logprobs)}, {"finish_reason", nullptr}};
   }
 
-  /// @param offset  bytes of the tokens told before these; moved on
+  /// @param offset  characters of the tokens told before these; moved on
   Json logprobs(const std::vector<TokenInfo>& tokens, std::size_t& offset) const {
     if (!wants_logprobs()) return nullptr;
     if (shape_ == LogprobsShape::entries) {
@@ -161,7 +164,7 @@ class CompletionEncoder : public OpenAiEncoder {
       names.push_back(token_text(bytes));
       values.push_back(logprob_value(token.token.logprob));
       offsets.push_back(offset);
-      offset += bytes.size();
+      offset += std::ranges::count_if(bytes, begins_character);
       Json top = Json::object();
       for (const auto& rival : token.top) {
         top[token_text(token_bytes(tokenizer(), rival.id))] = rival.logprob;

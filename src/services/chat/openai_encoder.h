@@ -34,7 +34,7 @@ class OpenAiEncoder : public Encoder {
     std::string text, reasoning;
     std::vector<ToolCall> calls;
     std::vector<TokenInfo> tokens;
-    std::size_t tokens_text = 0;  // bytes of text that the tokens told so far stand for
+    std::size_t tokens_text = 0;  // characters of the tokens told so far
     std::string finish_reason;
   };
 
