@@ -8,6 +8,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "engine/argmax.h"
+
 namespace hearth::engine {
 namespace {
 
@@ -66,20 +68,6 @@ void each_allowed(std::size_t size, MaskWords mask, const Visit& visit) {
       if (i < size) visit(i);
     }
   }
-}
-
-/// Index of the largest value that the mask leaves, the lowest one among equals; -1 when none is a
-/// number.
-TokenId argmax(std::span<const float> x, MaskWords mask) {
-  TokenId best = -1;
-  float highest = minus_infinity;
-  each_allowed(x.size(), mask, [&](std::size_t i) {
-    if (x[i] > highest || (best < 0 && x[i] == highest)) {
-      highest = x[i];
-      best = static_cast<TokenId>(i);
-    }
-  });
-  return best;
 }
 
 float log_sum_exp(std::span<const float> x, float highest) {
