@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "services/chat/call_id.h"
+#include "services/chat/output_format.h"
 #include "services/chat/told_calls.h"
 
 namespace hearth::services {
@@ -86,7 +87,11 @@ Result<Ids> encode_chat(const LoadedModel& model, const text::Conversation& sent
     conversation.messages = with_short_call_ids(std::move(conversation.messages));
   }
   const bool tells_calls = drops_calls(*model.chat_template);
-  if (tells_calls) conversation.messages = with_told_calls(std::move(conversation.messages));
+  if (tells_calls) {
+    const auto& shape = told_shape(dialect_of(model));
+    auto told = with_told_calls(std::move(conversation.messages), shape);
+    conversation.messages = with_told_tools(std::move(told), conversation.tools, shape);
+  }
   const auto original = conversation;
   auto ids = model.chat_template->encode(conversation);
   for (const auto repair : repairs(tells_calls)) {

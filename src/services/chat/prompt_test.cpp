@@ -103,6 +103,39 @@ TEST(Prompt, calls_and_results_are_text_for_a_template_that_knows_nothing_of_too
             "</tool_response>\nassistant: ");
 }
 
+TEST(Prompt, tools_are_described_to_a_template_that_knows_nothing_of_them) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = std::make_shared<OldTemplate>();
+  text::Conversation chat;
+  chat.tools = Json::parse(R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
+  for (const bool system : {true, false}) {
+    chat.messages = Json::parse(R"([{"role":"user","content":"a"}])");
+    if (system) {
+      chat.messages.insert(chat.messages.begin(),
+                           Json{{"role", "system"}, {"content", "Be kind."}});
+    }
+    const auto ids = encode_input(*model, chat, {});
+    ASSERT_TRUE(ids);
+    const std::string prompt = model->tokenizer->decode(*ids, false);
+    EXPECT_TRUE(prompt.starts_with(system ? "system: Be kind.\n\nThese" : "system: These"))
+        << prompt;
+    EXPECT_NE(prompt.find("{\"name\":\"f\",\"parameters\":{}}\n"), prompt.npos) << prompt;
+    EXPECT_NE(prompt.find("<tool_call>\n{\"name\": \"NAME\", \"arguments\": "), prompt.npos)
+        << prompt;
+    EXPECT_TRUE(prompt.ends_with("\nuser: a\nassistant: ")) << prompt;
+  }
+}
+
+TEST(Prompt, calls_are_told_in_the_form_that_is_looked_for_in_the_answer) {
+  const auto model = testing::scripted_model(nullptr);
+  model->chat_template = std::make_shared<OldTemplate>();
+  model->info.tool_dialect = "llama3";
+  const Json messages = Json::parse(R"([{"role":"assistant","content":"","tool_calls":[
+      {"id":"c1","type":"function","function":{"name":"f","arguments":{"x":1}}}]}])");
+  EXPECT_EQ(rendered(*model, messages),
+            "assistant: {\"name\": \"f\", \"parameters\": {\"x\":1}}\nassistant: ");
+}
+
 TEST(Prompt, call_ids_are_short_where_the_template_wants_them_so) {
   const Json messages = Json::parse(R"([
     {"role":"assistant","content":"","tool_calls":[{"id":"call_0123456789","type":"function",
