@@ -9,11 +9,7 @@ run: build  ## install what is missing, build, get the starter model and serve i
 	build/release/hearth serve --model "$$(tools/starter-model)" $(ARGS)
 
 test: setup-test  ## every test: unit suites under ASan and UBSan, the others on the release build
-	$(MAKE) configured preset=release
-	cmake --build --preset release -j $(jobs) --target all tensor_test
-	ctest --preset release -j $(jobs) -LE unit
-	ctest --preset release -R '^tensor_test$$'  # kernels are what -O3 changes most
-	$(MAKE) asan
+	tools/test
 
 build: preset = release
 build: setup configured  ## the program, at build/release/hearth
