@@ -49,16 +49,20 @@ double in_process(const std::shared_ptr<services::LoadedModel>& model, int token
 
 double over_http(int port, int tokens) {
   server::testing::TestClient client(port);
-  const Json body{{"prompt", prompt}, {"temperature", 0}, {"max_tokens", tokens}, {"stream", true}};
+  const Json body{{"prompt", prompt},
+                  {"temperature", 0},
+                  {"max_tokens", tokens},
+                  {"stream", true},
+                  {"stream_options", {{"include_usage", true}}}};
   client.request("POST", "/v1/completions", body.dump());
   client.receive_head();
   std::optional<Clock::time_point> first;
-  std::string last;
+  std::string answer;
   for (std::string chunk = client.receive_chunk(); !chunk.empty(); chunk = client.receive_chunk()) {
     if (!first) first = Clock::now();
-    last = std::move(chunk);
+    answer += chunk;
   }
-  const bool whole = last.find(fmt::format("\"completion_tokens\":{}", tokens)) != last.npos;
+  const bool whole = answer.find(fmt::format("\"completion_tokens\":{}", tokens)) != answer.npos;
   return first && whole ? seconds_since(*first) : -1;
 }
 
