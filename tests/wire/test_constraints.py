@@ -243,7 +243,11 @@ def test_a_tool_that_cannot_be_held_is_named(server):
 def test_constrained_text_or_a_call(server):
     for seed in range(6):
         choice = answer(ask(server, tools=[TIMER], guided_choice=["north", "south"], temperature=1, seed=seed, max_tokens=60))
-        assert choice["message"]["content"] in ("north", "south") if not calls(choice) else True
+        content = choice["message"]["content"]
+        if choice["finish_reason"] == "length":  # cut off within a call, which is given back as text
+            assert '"set_timer"' in content
+        elif not calls(choice):
+            assert content in ("north", "south")
 
 
 def test_strict_tools_in_a_free_answer(server):
