@@ -4,13 +4,13 @@
 //
 // usage: overhead_bench MODEL [tokens] [rounds]; prints one line of JSON, medians all
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/bench.h"
 #include "server/server.h"
 #include "server/test_client.h"
 #include "services/chat/generation.h"
@@ -18,6 +18,8 @@
 namespace {
 
 using namespace hearth;
+using bench::cpu_seconds;
+using bench::median;
 using Clock = std::chrono::steady_clock;
 
 const std::string prompt = "The history of the river begins in the mountains, where";
@@ -64,19 +66,6 @@ double over_http(int port, int tokens) {
   }
   const bool whole = answer.find(fmt::format("\"completion_tokens\":{}", tokens)) != answer.npos;
   return first && whole ? seconds_since(*first) : -1;
-}
-
-/// Processor seconds of this process so far.
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 }  // namespace

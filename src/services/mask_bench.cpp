@@ -5,7 +5,6 @@
 //
 // usage: mask_bench MODEL [rows] [tokens] [rounds]; prints one line of JSON
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/bench.h"
 #include "services/chat/constraint.h"
 #include "services/chat/prompt.h"
 #include "services/chat/protocol.h"
@@ -22,6 +22,8 @@
 namespace {
 
 using namespace hearth;
+using bench::cpu_seconds;
+using bench::median;
 
 constexpr const char* schema = R"({"type":"array","minItems":200,"items":{"type":"object",
     "properties":{"name":{"type":"string","maxLength":24},"kind":{"enum":["river","lake","sea"]},
@@ -83,14 +85,6 @@ engine::GenerateRequest job_of(const services::LoadedModel& model, int row, int 
   return job;
 }
 
-/// Processor seconds of this process so far.
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 /// Times of a decoding step of `rows` rows at once; none when a row ended early.
 std::optional<Times> step_times(const services::LoadedModel& model, int rows, int tokens,
                                 bool held) {
@@ -115,11 +109,6 @@ std::optional<Times> step_times(const services::LoadedModel& model, int rows, in
   Times out{.step_ms = 1e3 * seconds / rows / (tokens - 1)};
   for (const auto& mask : masks) out.mask_ms += 1e3 * *mask / tokens;
   return out;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 }  // namespace
