@@ -98,7 +98,7 @@ std::unique_ptr<spdlog::formatter> formatter(Format format) {
 
 void event(std::string_view message, const Json& fields) {
   event_fields = &fields;
-  spdlog::info("{}", message);
+  write(Level::info, message);
   event_fields = nullptr;
 }
 

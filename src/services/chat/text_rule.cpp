@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/chat/openai_common.h"
 #include "text/call_grammar.h"
 #include "text/ebnf.h"
 #include "text/grammar_schema.h"
@@ -13,10 +14,6 @@ namespace hearth::services {
 namespace {
 
 using text::GrammarKind;
-
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// Exactly one of the strings: the name of a terminal, and behind it the terminal.
 std::string choice_rules(const std::vector<std::string>& choices) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "services/chat/openai_common.h"
 #include "text/dialect/dialects.h"
 
 namespace hearth::services {
@@ -18,8 +19,7 @@ std::string written_calls(const Json& calls, const text::CallShape& shape) {
   for (const Json& call : calls) {
     const Json& function = call["function"];
     if (out.size() > shape.begin.size()) out += shape.between;
-    out += call_text(shape, function["name"].get<std::string>(),
-                     function["arguments"].dump(-1, ' ', false, Json::error_handler_t::replace));
+    out += call_text(shape, function["name"].get<std::string>(), dump(function["arguments"]));
   }
   return out + std::string(shape.end);
 }
@@ -27,7 +27,7 @@ std::string written_calls(const Json& calls, const text::CallShape& shape) {
 std::string described_tools(const Json& tools, const text::CallShape& shape) {
   std::string out = "These tools are at hand, one JSON object a line:\n";
   for (const Json& tool : tools) {
-    out += tool["function"].dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    out += dump(tool["function"]) + "\n";
   }
   return out + fmt::format(
                    "To use one, end your turn with a call in this form:\n{}{}{}\n"
