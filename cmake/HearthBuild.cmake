@@ -20,6 +20,11 @@ endif()
 # builds better, and a missing #include shows.
 option(HEARTH_PCH "precompile the headers that most files include" ON)
 
+# Several files a compiler run: they share what their headers and templates cost, which is most of it.
+# Names in a folder's anonymous namespaces must differ for it. `dev` goes without, as above.
+option(HEARTH_UNITY "compile a target's files in batches" ON)
+set(HEARTH_UNITY_BATCH 6)  # more would not leave enough batches for the cores
+
 add_library(hearth_flags INTERFACE)
 target_include_directories(hearth_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(hearth_flags SYSTEM BEFORE INTERFACE ${PROJECT_BINARY_DIR}/generated/json)
@@ -37,23 +42,40 @@ endif()
 add_custom_target(unit_tests)
 add_custom_target(benches)
 
-# Precompiles the heavy headers of a target: JSON and fmt for all, MLX's for those that see it.
-function(hearth_precompile target libraries)
+# Gives a target the precompiled headers of its KIND: all targets that are compiled with the same OPTIONS
+# share one set, since making one costs as much as a batch of files.
+function(hearth_precompile target kind options)
   if(NOT HEARTH_PCH)
     return()
   endif()
-  set(headers <algorithm> <functional> <map> <memory> <string> <vector> <fmt/format.h>
-      <nlohmann/json.hpp> <tl/expected.hpp>)
-  if("${libraries}" MATCHES "mlx|tensor|models|engine")
-    list(APPEND headers <mlx/array.h> <mlx/fast.h> <mlx/ops.h> <mlx/transforms.h>)
+  set(headers hearth_headers_${kind})
+  if(NOT TARGET ${headers})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/headers.cpp CONTENT "")
+    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/generated/headers.cpp)
+    target_compile_options(${headers} PRIVATE ${options})
+    target_link_libraries(${headers} PRIVATE hearth_flags nlohmann_json::nlohmann_json fmt::fmt
+      spdlog::spdlog tl::expected Threads::Threads mlx Boost::headers
+      $<$<STREQUAL:${kind},test>:GTest::gmock>)
+    target_precompile_headers(${headers} PRIVATE <algorithm> <functional> <map> <memory> <string> <vector>
+      <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp> <mlx/array.h> <mlx/fast.h> <mlx/ops.h>
+      <mlx/transforms.h> <boost/asio.hpp> <boost/beast/core.hpp> <boost/beast/http.hpp>)
+    if(kind STREQUAL test)
+      target_precompile_headers(${headers} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
+    endif()
   endif()
-  if("${libraries}" MATCHES "Boost")
-    list(APPEND headers <boost/asio.hpp> <boost/beast/core.hpp> <boost/beast/http.hpp>)
-  endif()
-  if("${target}" MATCHES "_test$")
-    list(APPEND headers <gtest/gtest.h> <gmock/gmock.h>)
-  endif()
-  target_precompile_headers(${target} PRIVATE ${headers})
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
+
+# Compiles a target in batches, but for dialects and families, whose files name their parts alike, and for
+# kernels, which include themselves once an instruction set and whose names the shared headers spoil.
+function(hearth_unity target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "/(kernels|dialect|models)/")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  list(FILTER sources INCLUDE REGEX "/kernels/")
+  set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${HEARTH_UNITY} UNITY_BUILD_BATCH_SIZE ${HEARTH_UNITY_BATCH})
 endfunction()
 
 # The link item of another hearth library. `models` is linked whole: otherwise the linker would drop
@@ -88,11 +110,14 @@ function(hearth_library name)
     add_library(hearth_${name} INTERFACE)
     set(kind INTERFACE)
   endif()
-  if(arg_COLD AND CMAKE_BUILD_TYPE STREQUAL Release)
-    target_compile_options(hearth_${name} PRIVATE -O1)
-  endif()
   if(sources)
-    hearth_precompile(hearth_${name} "${arg_LINK};${arg_DEPENDS}")
+    if(arg_COLD AND CMAKE_BUILD_TYPE STREQUAL Release)
+      target_compile_options(hearth_${name} PRIVATE -O1)
+      hearth_precompile(hearth_${name} cold -O1)
+    else()
+      hearth_precompile(hearth_${name} hot "")
+    endif()
+    hearth_unity(hearth_${name})
   endif()
   target_link_libraries(hearth_${name} ${kind} hearth_flags ${arg_LINK})
   foreach(other ${arg_DEPENDS})
@@ -104,8 +129,10 @@ function(hearth_library name)
   if(tests)
     add_executable(${name}_test EXCLUDE_FROM_ALL ${tests})
     target_link_libraries(${name}_test PRIVATE ${self} GTest::gmock GTest::gtest_main)
-    target_compile_options(${name}_test PRIVATE -O0)  # half of what they cost to compile
-    hearth_precompile(${name}_test "${arg_LINK};${arg_DEPENDS}")
+    set(options -O0 -fPIC)  # -O0: half of what they cost to compile; -fPIC: as the headers they share
+    target_compile_options(${name}_test PRIVATE ${options})
+    hearth_precompile(${name}_test test "${options}")
+    hearth_unity(${name}_test)
     add_dependencies(unit_tests ${name}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test)
     set_tests_properties(${name}_test PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT

@@ -11,10 +11,10 @@
 namespace hearth::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-struct ConfigFileTest : testing::Test {
+struct ConfigFileTest : ::testing::Test {
   fs::path path = fs::temp_directory_path() / ("config_test." + std::to_string(::getpid()));
   void TearDown() override { fs::remove_all(path); }
   void write(std::string_view text) { std::ofstream(path) << text; }

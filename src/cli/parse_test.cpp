@@ -6,8 +6,8 @@
 namespace hearth::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// A verb's worth of fields.
 struct Fields {

@@ -12,7 +12,7 @@
 namespace hearth::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// Calls `visit(verb, option)` for every option that is shown.
 template <class Visit>

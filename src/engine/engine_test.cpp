@@ -14,7 +14,7 @@
 namespace hearth::engine {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// What one request gave.
 struct Answer {
@@ -45,7 +45,7 @@ std::vector<TokenId> random_prompt(int length, unsigned seed) {
   return prompt;
 }
 
-class EngineTest : public testing::TestWithParam<Tier> {
+class EngineTest : public ::testing::TestWithParam<Tier> {
  protected:
   std::unique_ptr<Engine> load(EngineOptions options = {}) {
     options.tier = GetParam();
@@ -193,7 +193,7 @@ TEST_P(EngineTest, RandomJoinsAndCancellationsLeaveNothingBehind) {
         for (int i = 0; i < reads; ++i) stream->pop();
         stream->cancel();
         EXPECT_THAT(read(*stream).finish.reason,
-                    testing::AnyOf(FinishReason::cancelled, FinishReason::length));
+                    ::testing::AnyOf(FinishReason::cancelled, FinishReason::length));
       }
     });
   }
@@ -244,12 +244,12 @@ TEST_P(EngineTest, DestructionCancelsWhatRuns) {
   auto waiting = *engine->submit(request({2}, 250));
   engine.reset();
   EXPECT_THAT(read(*running).finish.reason,
-              testing::AnyOf(FinishReason::cancelled, FinishReason::length));
+              ::testing::AnyOf(FinishReason::cancelled, FinishReason::length));
   EXPECT_THAT(read(*waiting).finish.reason,
-              testing::AnyOf(FinishReason::cancelled, FinishReason::length));
+              ::testing::AnyOf(FinishReason::cancelled, FinishReason::length));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, EngineTest, testing::Values(Tier::fast, Tier::l1),
+INSTANTIATE_TEST_SUITE_P(Tiers, EngineTest, ::testing::Values(Tier::fast, Tier::l1),
                          [](const auto& info) { return info.param == Tier::l1 ? "l1" : "fast"; });
 
 /// Changes config.json of a fresh tiny model and loads it.
@@ -265,7 +265,7 @@ Error load_error(const Json& changes) {
 TEST(EngineLoad, SaysWhatIsWrongWithAModel) {
   const auto unknown = load_error({{"model_type", "llamma"}});
   EXPECT_EQ(unknown.code, ErrorCode::unsupported);
-  EXPECT_THAT(unknown.message, testing::AllOf(HasSubstr("\"llamma\""), HasSubstr("qwen3")));
+  EXPECT_THAT(unknown.message, ::testing::AllOf(HasSubstr("\"llamma\""), HasSubstr("qwen3")));
   EXPECT_THAT(load_error({{"intermediate_size", 128}}).message,
               HasSubstr("mlp.gate_proj.weight is [96, 64], expected [128, 64]"));
   EXPECT_THAT(load_error({{"num_hidden_layers", 3}}).message,

@@ -12,7 +12,7 @@
 namespace hearth::engine {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float inf = std::numeric_limits<float>::infinity();
 
 Sampled run(std::vector<float> logits, const Sampling& s, std::vector<TokenId> history = {},
             std::uint64_t seed = 1, std::uint64_t step = 0) {
@@ -39,14 +39,14 @@ const std::vector<float> logs(std::vector<float> probabilities) {
 
 TEST(Sample, ZeroTemperaturePicksTheLowestOfEqualMaxima) {
   EXPECT_EQ(run({1, 3, 3, 2}, {.temperature = 0}).id, 1);
-  EXPECT_EQ(run({-infinity, -5, -infinity}, {.temperature = 0}).id, 1);
+  EXPECT_EQ(run({-inf, -5, -inf}, {.temperature = 0}).id, 1);
 }
 
 TEST(Sample, LogitsThatAreNotNumbersAreReported) {
   const float nan = std::nanf("");
   EXPECT_EQ(run({nan, nan}, {.temperature = 0}).id, -1);
   EXPECT_EQ(run({nan, 1, 2}, {.temperature = 1}).id, -1);
-  EXPECT_EQ(run({-infinity, -infinity}, {.temperature = 1}).id, -1);
+  EXPECT_EQ(run({-inf, -inf}, {.temperature = 1}).id, -1);
 }
 
 TEST(Sample, LogprobsAreOfTheWholeVocabularyBeforeTruncation) {
@@ -76,7 +76,7 @@ TEST(Sample, RepetitionDividesPositiveAndMultipliesNegativeLogits) {
   const std::vector<TokenId> history{0, 1, 0};
   sample_token(logits, {.temperature = 0, .repetition_penalty = 2, .top_logprobs = -1}, history, 1,
                0);
-  EXPECT_THAT(logits, testing::ElementsAre(1, -4, 1)) << "once for a token seen twice";
+  EXPECT_THAT(logits, ::testing::ElementsAre(1, -4, 1)) << "once for a token seen twice";
 }
 
 TEST(Sample, PresenceCountsOnceAndFrequencyEachTime) {
@@ -84,7 +84,7 @@ TEST(Sample, PresenceCountsOnceAndFrequencyEachTime) {
   const std::vector<TokenId> history{0, 0, 1};
   sample_token(logits, {.temperature = 0, .presence_penalty = 1, .frequency_penalty = 0.25f},
                history, 1, 0);
-  EXPECT_THAT(logits, testing::ElementsAre(3.5f, 3.75f, 5));
+  EXPECT_THAT(logits, ::testing::ElementsAre(3.5f, 3.75f, 5));
 }
 
 TEST(Sample, PenaltiesLookBackOverTheirOwnWindow) {
@@ -92,11 +92,11 @@ TEST(Sample, PenaltiesLookBackOverTheirOwnWindow) {
   history.front() = 0;  // 30 tokens ago
   std::vector<float> logits{5, 5};
   sample_token(logits, {.temperature = 0, .presence_penalty = 1}, history, 1, 0);
-  EXPECT_THAT(logits, testing::ElementsAre(5, 4)) << "20 by default";
+  EXPECT_THAT(logits, ::testing::ElementsAre(5, 4)) << "20 by default";
   logits = {5, 5};
   sample_token(logits, {.temperature = 0, .presence_penalty = 1, .presence_context_size = 0},
                history, 1, 0);
-  EXPECT_THAT(logits, testing::ElementsAre(4, 4)) << "0: all history";
+  EXPECT_THAT(logits, ::testing::ElementsAre(4, 4)) << "0: all history";
 }
 
 TEST(Sample, TopPKeepsTheTokenThatCrossesP) {
@@ -153,7 +153,7 @@ TEST(Sample, FrequenciesFollowTheTemperedDistribution) {
 }
 
 TEST(Sample, RuledOutTokensAreNeverDrawn) {
-  std::vector<float> logits(100, -infinity);
+  std::vector<float> logits(100, -inf);
   logits[42] = logits[43] = 0;
   EXPECT_EQ(support(logits, {.temperature = 5}), (std::vector<TokenId>{42, 43}));
 }
@@ -187,7 +187,7 @@ TEST(ProcessLogits, RoundsEveryResultToTheDtypeItIsToldOf) {
   const auto to_quarters = [](float x) { return std::round(x * 4) / 4; };
   process_logits(logits, {.repetition_penalty = 1.5f, .logit_bias = {{1, 0.3f}}},
                  std::vector<TokenId>{0}, to_quarters);
-  EXPECT_THAT(logits, testing::ElementsAre(3.25f, 3.25f)) << "5 / 1.5 and 3 + 0.25";
+  EXPECT_THAT(logits, ::testing::ElementsAre(3.25f, 3.25f)) << "5 / 1.5 and 3 + 0.25";
 }
 
 TEST(Validate, NamesTheFieldTheValueAndTheRange) {
@@ -197,7 +197,7 @@ TEST(Validate, NamesTheFieldTheValueAndTheRange) {
   EXPECT_EQ(bad.error().param, "top_p");
   EXPECT_EQ(bad.error().message, "top_p is 1.5, expected a number from 0 to 1");
   EXPECT_EQ(validate({.temperature = std::nanf("")}, 10).error().param, "temperature");
-  EXPECT_EQ(validate({.temperature = infinity}, 10).error().param, "temperature");
+  EXPECT_EQ(validate({.temperature = inf}, 10).error().param, "temperature");
   EXPECT_EQ(validate({.logit_bias = {{10, 1.0f}}}, 10).error().param, "logit_bias");
   EXPECT_EQ(validate({.logit_bias = {{-1, 1.0f}}}, 10).error().code, ErrorCode::invalid_request);
   EXPECT_EQ(validate({.top_logprobs = 21}, 10).error().param, "top_logprobs");

@@ -12,8 +12,8 @@
 namespace hearth::engine {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 /// Allows what `allow` says after the tokens taken so far; complete after `limit` of them.
 class TestMask : public TokenMask {
@@ -51,14 +51,14 @@ bool counting(const std::vector<TokenId>& taken, TokenId id) {
   return id == (taken.empty() ? 10 : taken.back() + 1);
 }
 
-struct Answer {
+struct MaskedAnswer {
   std::vector<TokenId> ids;
   std::vector<Sampled> tokens;
   Finish finish;
 };
 
-Answer read(TokenStream& stream) {
-  Answer answer;
+MaskedAnswer read_masked(TokenStream& stream) {
+  MaskedAnswer answer;
   for (;;) {
     auto item = stream.pop();
     if (auto* finish = std::get_if<Finish>(&item)) {
@@ -70,7 +70,7 @@ Answer read(TokenStream& stream) {
   }
 }
 
-class TokenMaskTest : public testing::TestWithParam<Tier> {
+class TokenMaskTest : public ::testing::TestWithParam<Tier> {
  protected:
   TokenMaskTest() {
     auto engine = Engine::load(model_.folder(), {.tier = GetParam(), .device = "cpu"});
@@ -95,25 +95,25 @@ class TokenMaskTest : public testing::TestWithParam<Tier> {
 TEST_P(TokenMaskTest, OnlyAllowedTokensAreSampled) {
   for (const float temperature : {0.0f, 1.0f, 5.0f}) {
     const Sampling sampling{.temperature = temperature, .seed = 4};
-    const auto answer = read(*submit(std::make_shared<TestMask>(even), sampling));
-    EXPECT_THAT(answer.ids, Each(testing::Truly([](TokenId id) { return id % 2 == 0; })));
+    const auto answer = read_masked(*submit(std::make_shared<TestMask>(even), sampling));
+    EXPECT_THAT(answer.ids, Each(::testing::Truly([](TokenId id) { return id % 2 == 0; })));
   }
 }
 
 TEST_P(TokenMaskTest, GreedyTakesTheLikeliestOfTheAllowed) {
-  const auto free = read(*submit(nullptr, {.temperature = 0, .top_logprobs = 20}, 1));
+  const auto free = read_masked(*submit(nullptr, {.temperature = 0, .top_logprobs = 20}, 1));
   TokenId best = -1;
   for (const auto& rival : free.tokens[0].top) {
     if (best < 0 && rival.id % 2 == 0) best = rival.id;
   }
-  const auto held = read(*submit(std::make_shared<TestMask>(even), {.temperature = 0}, 1));
+  const auto held = read_masked(*submit(std::make_shared<TestMask>(even), {.temperature = 0}, 1));
   EXPECT_EQ(held.ids, std::vector<TokenId>{best});
 }
 
 TEST_P(TokenMaskTest, LogProbabilitiesAreThoseWithoutTheMask) {
   const Sampling sampling{.temperature = 0, .top_logprobs = 20};
-  const auto free = read(*submit(nullptr, sampling, 1));
-  const auto held = read(*submit(std::make_shared<TestMask>(even), sampling, 1));
+  const auto free = read_masked(*submit(nullptr, sampling, 1));
+  const auto held = read_masked(*submit(std::make_shared<TestMask>(even), sampling, 1));
   EXPECT_EQ(held.tokens[0].top, free.tokens[0].top);
   for (const auto& rival : free.tokens[0].top) {
     if (rival.id == held.ids[0]) {
@@ -124,12 +124,12 @@ TEST_P(TokenMaskTest, LogProbabilitiesAreThoseWithoutTheMask) {
 
 TEST_P(TokenMaskTest, AFewAllowedTokensSurviveEveryTruncation) {
   const Sampling sampling{.temperature = 1, .top_p = 0.1f, .top_k = 3, .min_p = 0.5f, .seed = 1};
-  const auto answer = read(*submit(std::make_shared<TestMask>(counting), sampling, 5));
+  const auto answer = read_masked(*submit(std::make_shared<TestMask>(counting), sampling, 5));
   EXPECT_EQ(answer.ids, (std::vector<TokenId>{10, 11, 12, 13, 14}));
 }
 
 TEST_P(TokenMaskTest, ACompleteMaskStopsWithItsTokenDelivered) {
-  const auto answer = read(*submit(std::make_shared<TestMask>(counting, 3), {}));
+  const auto answer = read_masked(*submit(std::make_shared<TestMask>(counting, 3), {}));
   EXPECT_EQ(answer.ids, (std::vector<TokenId>{10, 11, 12}));
   EXPECT_EQ(answer.finish.reason, FinishReason::stop);
   EXPECT_EQ(answer.finish.stop_id, std::nullopt);
@@ -139,7 +139,7 @@ TEST_P(TokenMaskTest, ACompleteMaskStopsWithItsTokenDelivered) {
 TEST_P(TokenMaskTest, AStopIdIsNotTakenByTheMask) {
   const auto mask = std::make_shared<TestMask>(
       [](const auto& taken, TokenId id) { return id == (taken.size() < 2 ? 5 : 90); });
-  const auto answer = read(*submit(mask, {}));
+  const auto answer = read_masked(*submit(mask, {}));
   EXPECT_EQ(answer.ids, (std::vector<TokenId>{5, 5}));
   EXPECT_EQ(answer.finish.stop_id, 90);
   EXPECT_EQ(mask->taken, answer.ids);
@@ -147,7 +147,7 @@ TEST_P(TokenMaskTest, AStopIdIsNotTakenByTheMask) {
 
 TEST_P(TokenMaskTest, AFailingMaskEndsItsRowAlone) {
   const Sampling sampling{.temperature = 1, .seed = 9};
-  const auto alone = read(*submit(nullptr, sampling, 20, {7, 8, 9}));
+  const auto alone = read_masked(*submit(nullptr, sampling, 20, {7, 8, 9}));
   const auto failing = std::make_shared<TestMask>(even);
   failing->fails_after = 4;
   const auto throwing = std::make_shared<TestMask>(even);
@@ -156,14 +156,15 @@ TEST_P(TokenMaskTest, AFailingMaskEndsItsRowAlone) {
       std::make_shared<TestMask>([](const auto& taken, TokenId) { return taken.empty(); });
   const auto first = submit(failing, sampling), second = submit(throwing, sampling),
              third = submit(empty, sampling), fourth = submit(nullptr, sampling, 20, {7, 8, 9});
-  const auto failed = read(*first), thrown = read(*second), stuck = read(*third);
+  const auto failed = read_masked(*first), thrown = read_masked(*second),
+             stuck = read_masked(*third);
   EXPECT_EQ(failed.ids.size(), 4u);
   EXPECT_THAT(failed.finish.error->message, HasSubstr("out of words"));
   EXPECT_EQ(thrown.ids.size(), 2u);
   EXPECT_THAT(thrown.finish.error->message, HasSubstr("thrown"));
   EXPECT_EQ(stuck.ids.size(), 1u);
   EXPECT_THAT(stuck.finish.error->message, HasSubstr("leaves no token"));
-  EXPECT_EQ(read(*fourth).ids, alone.ids);
+  EXPECT_EQ(read_masked(*fourth).ids, alone.ids);
 }
 
 TEST_P(TokenMaskTest, RowsOfAMixedBatchEqualTheirSoloRuns) {
@@ -178,16 +179,16 @@ TEST_P(TokenMaskTest, RowsOfAMixedBatchEqualTheirSoloRuns) {
   };
   std::vector<std::vector<TokenId>> solo;
   for (int row = 0; row < 8; ++row) {
-    solo.push_back(read(*submit(mask_of(row), sampling(row), 12, prompt(row))).ids);
+    solo.push_back(read_masked(*submit(mask_of(row), sampling(row), 12, prompt(row))).ids);
   }
   std::vector<std::shared_ptr<TokenStream>> streams;
   for (int row = 0; row < 8; ++row) {
     streams.push_back(submit(mask_of(row), sampling(row), 12, prompt(row)));
   }
-  for (int row = 0; row < 8; ++row) EXPECT_EQ(read(*streams[row]).ids, solo[row]) << row;
+  for (int row = 0; row < 8; ++row) EXPECT_EQ(read_masked(*streams[row]).ids, solo[row]) << row;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TokenMaskTest, testing::Values(Tier::fast, Tier::l1),
+INSTANTIATE_TEST_SUITE_P(Tiers, TokenMaskTest, ::testing::Values(Tier::fast, Tier::l1),
                          [](const auto& tier) { return tier.param == Tier::l1 ? "l1" : "fast"; });
 
 }  // namespace

@@ -9,14 +9,10 @@
 #include <boost/asio/ip/address.hpp>
 #include <cctype>
 
+#include "base/ascii.h"
+
 namespace hearth::server {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  return out;
-}
 
 /// Same length for every key, so the comparison tells nothing of it.
 std::array<unsigned char, SHA256_DIGEST_LENGTH> digest(std::string_view text) {
@@ -33,14 +29,15 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
 std::string_view bearer(const HttpRequest& request) {
   const auto value = request.header("authorization");
   constexpr std::string_view scheme = "bearer ";
-  if (value.size() < scheme.size() || lower(value.substr(0, scheme.size())) != scheme) return {};
+  if (value.size() < scheme.size() || ascii_lower(value.substr(0, scheme.size())) != scheme)
+    return {};
   return value.substr(scheme.size());
 }
 
 }  // namespace
 
 bool is_loopback(std::string_view host) {
-  const std::string name = lower(host);
+  const std::string name = ascii_lower(host);
   if (name == "localhost" || name.ends_with(".localhost")) return true;
   boost::system::error_code bad;
   const auto address = boost::asio::ip::make_address(name, bad);
@@ -77,7 +74,7 @@ std::optional<std::string> allowed_origin(const HttpRequest& request,
   if (is_own_origin(origin, request.header("host"))) return std::string(origin);
   for (const std::string& one : listed) {
     if (one == "*") return "*";
-    if (lower(one) == lower(origin)) return std::string(origin);
+    if (ascii_lower(one) == ascii_lower(origin)) return std::string(origin);
   }
   return std::nullopt;
 }

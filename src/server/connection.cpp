@@ -13,6 +13,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "server/envelope.h"
 
@@ -55,12 +56,6 @@ std::optional<HttpReply> refusal_of(const error_code& error, const Limits& limit
   return refusal(400, fmt::format("not an HTTP request: {}", error.message()));
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  return out;
-}
-
 HttpReply no_room() {
   return error_reply({ErrorCode::overloaded, "too many large requests at once; try again", ""});
 }
@@ -71,7 +66,7 @@ HttpRequest head_of(const http::request<http::string_body>& message) {
   request.target = std::string(message.target());
   request.path = normal_path(request.target);
   for (const auto& header : message) {
-    request.headers.emplace_back(lower(header.name_string()), std::string(header.value()));
+    request.headers.emplace_back(ascii_lower(header.name_string()), std::string(header.value()));
   }
   request.keep_alive = message.keep_alive();
   request.http11 = message.version() >= 11;

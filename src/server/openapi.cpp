@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/ascii.h"
 #include "server/handlers.h"
 #include "server/page_files.h"
 #include "services/chat/options.h"
@@ -81,12 +82,6 @@ Json operation(const Route& route, const Json& about) {
   return out;
 }
 
-std::string lower(std::string_view method) {
-  std::string out(method);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 }  // namespace
 
 const Json& route_descriptions() {
@@ -105,7 +100,7 @@ Json openapi_document(std::span<const Route> routes) {
       path = fmt::format("{}/{{{}}}", path.substr(0, path.size() - 2),
                          about.value("parameter", "rest"));
     }
-    paths[path][lower(route.method)] = operation(route, about);
+    paths[path][ascii_lower(route.method)] = operation(route, about);
   }
   Json schemas = Json::object();
   for (const auto& [name, schema] : known["schemas"].items()) {

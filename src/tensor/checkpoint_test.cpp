@@ -8,8 +8,8 @@
 namespace hearth::tensor {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// A file of one U8 tensor of 4 bytes.
 std::string shard(std::string_view tensor) {

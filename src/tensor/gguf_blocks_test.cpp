@@ -144,7 +144,7 @@ const GgufTypeInfo& type_of(GgufType type) {
   return *find_gguf_type(static_cast<std::uint32_t>(type));
 }
 
-class ExactBlocks : public testing::TestWithParam<GgufType> {};
+class ExactBlocks : public ::testing::TestWithParam<GgufType> {};
 
 TEST_P(ExactBlocks, keep_every_value) {
   const auto& type = type_of(GetParam());
@@ -160,11 +160,11 @@ TEST_P(ExactBlocks, keep_every_value) {
 }
 
 INSTANTIATE_TEST_SUITE_P(gguf, ExactBlocks,
-                         testing::Values(GgufType::q8_0, GgufType::q4_0, GgufType::q4_1,
-                                         GgufType::q5_0, GgufType::q5_1),
+                         ::testing::Values(GgufType::q8_0, GgufType::q4_0, GgufType::q4_1,
+                                           GgufType::q5_0, GgufType::q5_1),
                          [](const auto& param) { return std::string(type_of(param.param).name); });
 
-class KBlocks : public testing::TestWithParam<GgufType> {};
+class KBlocks : public ::testing::TestWithParam<GgufType> {};
 
 TEST_P(KBlocks, stay_within_a_small_part_of_a_groups_range) {
   const auto& type = type_of(GetParam());
@@ -196,8 +196,8 @@ TEST_P(KBlocks, stay_within_a_small_part_of_a_groups_range) {
 }
 
 INSTANTIATE_TEST_SUITE_P(gguf, KBlocks,
-                         testing::Values(GgufType::q2_k, GgufType::q3_k, GgufType::q4_k,
-                                         GgufType::q5_k, GgufType::q6_k),
+                         ::testing::Values(GgufType::q2_k, GgufType::q3_k, GgufType::q4_k,
+                                           GgufType::q5_k, GgufType::q6_k),
                          [](const auto& param) { return std::string(type_of(param.param).name); });
 
 TEST(gguf_blocks, k_types_decode_to_their_definition) {

@@ -12,10 +12,8 @@
 namespace hearth::tensor {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
-constexpr std::uint32_t f32 = 0, q4_0 = 2;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// The error of opening a file of these bytes; its message is "" if it opens.
 Error error_of(const std::string& bytes) {

@@ -14,11 +14,9 @@ namespace hearth::tensor {
 namespace {
 
 namespace mx = mlx::core;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-constexpr std::uint32_t f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, q6_k = 14, iq4_xs = 23, bf16 = 30;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string floats(std::size_t count, const std::function<float(std::size_t)>& at) {
   std::string out;

@@ -13,8 +13,8 @@ namespace hearth::tensor {
 namespace {
 
 namespace mx = mlx::core;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// A file of one tensor "w".
 std::string one(std::string_view dtype, std::string_view shape, std::string_view data) {

@@ -28,6 +28,9 @@ enum class Meta : std::uint32_t {
   f64
 };
 
+/// Ids of tensor types, as ggml numbers them.
+constexpr std::uint32_t f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, q6_k = 14, iq4_xs = 23, bf16 = 30;
+
 inline std::string gguf_string(std::string_view text) {
   return raw(static_cast<std::uint64_t>(text.size())) + std::string(text);
 }

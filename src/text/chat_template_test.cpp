@@ -11,9 +11,9 @@
 namespace hearth::text {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// One id per character, and the markers <s> 100, <|end|> 101, <think> 102 (not special).
 std::shared_ptr<const Tokenizer> letters() {

@@ -7,10 +7,9 @@
 #include "text/utf8.h"
 
 namespace hearth::text {
-namespace {
 
 /// Where a decoder cannot stream: decodes a short window again and tells what grew.
-class Window {
+class DecodeWindow {
  public:
   std::string push(const Tokenizer& tokenizer, TokenId id, bool skip_special) {
     ids_.push_back(id);
@@ -37,13 +36,11 @@ class Window {
   std::size_t told_ = 0;
 };
 
-}  // namespace
-
 struct Detokenizer::State {
   std::shared_ptr<const Tokenizer> tokenizer;
   bool skip_special;
   std::unique_ptr<DecodeChain> chain;  // null: through the window
-  Window window;
+  DecodeWindow window;
 
   std::string push(TokenId id) {
     if (skip_special && tokenizer->is_special(id)) return {};

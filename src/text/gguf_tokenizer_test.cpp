@@ -9,10 +9,10 @@
 namespace hearth::text {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 enum Type { normal = 1, unknown = 2, control = 3, user_defined = 4, byte = 6 };
 

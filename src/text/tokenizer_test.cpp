@@ -10,7 +10,7 @@
 namespace hearth::text {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// GPT-2's letter of a byte.
 std::string letter(int byte) {

@@ -41,8 +41,10 @@ def key(python):
 
 def make(python, folder):
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1", "USE_TORCH": "0"}
-    subprocess.run([python, os.path.join(MODELS, "make_tokenizers.py"), os.path.join(folder, "reference")],
-                   check=True, env=env)
+    # The module's tokenizers, templates and renderings; its encodings are fewer than those of encodings.py.
+    reference = "import sys, make_tokenizers as m; m.collect(sys.argv[1]); m.renderings(sys.argv[1])"
+    subprocess.run([python, "-c", reference, os.path.join(folder, "reference")], check=True,
+                   env={**env, "PYTHONPATH": MODELS})
     steps = [subprocess.Popen([python, os.path.join(HERE, script), folder], env=env)
              for script in ("encodings.py", "renderings.py")]
     if any([step.wait() for step in steps]):

@@ -11,7 +11,7 @@
 namespace hearth::cli {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// Lines from a list; "^C" is an interrupt.
 class Script : public LineEditor {
@@ -31,7 +31,7 @@ class Script : public LineEditor {
   std::deque<std::string> lines_;
 };
 
-struct ReplTest : testing::Test {
+struct ReplTest : ::testing::Test {
   fs::path folder = fs::temp_directory_path() / ("repl_test." + std::to_string(::getpid()));
   Terminal terminal{Environment()};
   std::vector<std::string> asked;  // last message of each request

@@ -11,9 +11,9 @@
 namespace hearth::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-struct SessionTest : testing::Test {
+struct SessionTest : ::testing::Test {
   fs::path file = fs::temp_directory_path() / ("session_test." + std::to_string(::getpid()));
   void TearDown() override { fs::remove(file); }
 };

@@ -10,7 +10,7 @@ namespace hearth::cli {
 namespace {
 
 using Path = std::vector<std::string>;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string set(std::string_view text, const Path& path, const Json& value) {
   const auto out = set_json_member(text, path, value);

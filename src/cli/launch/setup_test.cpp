@@ -11,10 +11,10 @@
 namespace hearth::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Removed = Setup::Removed;
 
-class SetupTest : public testing::Test {
+class SetupTest : public ::testing::Test {
  protected:
   SetupTest() {
     char name[] = "/tmp/hearth-setup-XXXXXX";
@@ -55,7 +55,7 @@ TEST_F(SetupTest, what_was_not_there_is_gone_again_with_its_folders) {
     const auto removed = setup(name).remove(file, false);
     ASSERT_TRUE(removed) << name << removed.error().message;
     EXPECT_EQ(*removed, Removed::deleted) << name;
-    EXPECT_THAT(files(), testing::IsEmpty()) << name;
+    EXPECT_THAT(files(), ::testing::IsEmpty()) << name;
     EXPECT_EQ(*setup(name).remove(file, false), Removed::nothing) << name;
   }
 }
@@ -71,7 +71,7 @@ TEST_F(SetupTest, what_was_there_comes_back_byte_for_byte_even_after_a_second_se
     ASSERT_TRUE(setup(name).write(file, false)) << name;
     ASSERT_TRUE(setup(name).write(config(name, "other-model"), false)) << name;
     EXPECT_THAT(bytes(file.path), HasSubstr("other-model"));
-    EXPECT_THAT(bytes(file.path), testing::Not(HasSubstr("\"m\"")));
+    EXPECT_THAT(bytes(file.path), ::testing::Not(HasSubstr("\"m\"")));
     EXPECT_EQ(*setup(name).remove(file, false), Removed::restored) << name;
     EXPECT_EQ(bytes(file.path), text) << name;
     struct stat info {};

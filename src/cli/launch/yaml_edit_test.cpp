@@ -6,7 +6,7 @@
 namespace hearth::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const YamlKeys keys{{"model", "openai/x"}, {"openai-api-key", "k"}};
 
@@ -27,7 +27,7 @@ TEST(YamlEdit, a_file_without_a_last_newline_or_with_a_document_mark) {
     const auto out = set_yaml_keys(text, keys);
     ASSERT_TRUE(out) << text << out.error().message;
     EXPECT_THAT(*out, HasSubstr("\nmodel: \"openai/x\"\n"));
-    EXPECT_THAT(remove_yaml_block(*out), testing::StartsWith(text));
+    EXPECT_THAT(remove_yaml_block(*out), ::testing::StartsWith(text));
   }
 }
 

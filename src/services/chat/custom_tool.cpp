@@ -10,7 +10,7 @@ namespace hearth::services {
 namespace {
 
 /// The one field of the function.
-constexpr const char* text_field = "input";
+constexpr const char* input_field = "input";
 
 struct Grammar {
   std::string syntax;  // "lark" or "regex"; empty: any text
@@ -66,18 +66,18 @@ Result<Json> custom_tool_function(const Json& tool, const std::string& where) {
                 {"description", std::move(description)},
                 {"parameters",
                  {{"type", "object"},
-                  {"properties", {{text_field, text_schema(*grammar)}}},
-                  {"required", Json::array({text_field})},
+                  {"properties", {{input_field, text_schema(*grammar)}}},
+                  {"required", Json::array({input_field})},
                   {"additionalProperties", false}}}};
   if (grammar->syntax == "regex") function["strict"] = true;
   return Json{{"type", "function"}, {"function", std::move(function)}};
 }
 
-Json custom_arguments(std::string_view text) { return {{text_field, text}}; }
+Json custom_arguments(std::string_view text) { return {{input_field, text}}; }
 
 std::string custom_text(const std::string& arguments) {
   const auto json = parse_json(arguments);
-  const Json* text = json && json->is_object() ? field(*json, text_field) : nullptr;
+  const Json* text = json && json->is_object() ? field(*json, input_field) : nullptr;
   return text && text->is_string() ? text->get<std::string>() : arguments;
 }
 

@@ -73,10 +73,10 @@ class HarmonyMask : public ::testing::Test {
   std::shared_ptr<LoadedModel> model_ = testing::scripted_model(nullptr);
 };
 
-constexpr const char* choice = R"({"guided_choice":["north","south"]})";
+constexpr const char* guided = R"({"guided_choice":["north","south"]})";
 
 TEST_F(HarmonyMask, AnswersMayReasonFirst) {
-  const auto held = mask(choice);
+  const auto held = mask(guided);
   EXPECT_EQ(allowed(*held), only("<|channel|>"));
   EXPECT_TRUE(takes(*held, "<|channel|>"));
   EXPECT_EQ(allowed(*held), (Ids{'a', 'f'}));
@@ -91,7 +91,7 @@ TEST_F(HarmonyMask, AnswersMayReasonFirst) {
 }
 
 TEST_F(HarmonyMask, NothingComesBetweenReasoningAndTheHeader) {
-  const auto held = mask(choice);
+  const auto held = mask(guided);
   ASSERT_TRUE(takes(*held, "<|channel|>analysis<|message|>x<|end|>"));
   EXPECT_EQ(allowed(*held), only("<|start|>"));
   ASSERT_TRUE(takes(*held, "<|start|>assistant"));
@@ -101,7 +101,7 @@ TEST_F(HarmonyMask, NothingComesBetweenReasoningAndTheHeader) {
 }
 
 TEST_F(HarmonyMask, AnswersMayComeAtOnce) {
-  const auto held = mask(choice);
+  const auto held = mask(guided);
   EXPECT_TRUE(takes(*held, "<|channel|>final<|message|>south"));
   EXPECT_TRUE(held->complete());
 }
@@ -121,14 +121,14 @@ constexpr const char* tools =
     R"("tools":[{"type":"function","function":{"name":"look","strict":true,
     "parameters":{"type":"object","properties":{"q":{"enum":["x"]}},"required":["q"],
     "additionalProperties":false}}}])";
-constexpr std::string_view call =
+constexpr std::string_view look_call =
     "<|channel|>commentary to=functions.look <|constrain|>json<|message|>{\"q\":\"x\"}<|call|>";
 
 TEST_F(HarmonyMask, AForcedCallComesAfterTheReasoning) {
   const auto fields = fmt::format(R"({{"tool_choice":"required",{}}})", tools);
   const auto forced = mask(fields.c_str());
   EXPECT_TRUE(takes(*forced, "<|channel|>analysis<|message|>x<|end|><|start|>assistant"));
-  EXPECT_TRUE(takes(*forced, call));
+  EXPECT_TRUE(takes(*forced, look_call));
   const auto text = mask(fields.c_str());
   EXPECT_FALSE(takes(*text, "<|channel|>final<|message|>"));
 }
@@ -136,7 +136,7 @@ TEST_F(HarmonyMask, AForcedCallComesAfterTheReasoning) {
 TEST_F(HarmonyMask, AConstrainedTextOrACall) {
   const auto fields = fmt::format(R"({{"guided_choice":["north"],{}}})", tools);
   EXPECT_TRUE(takes(*mask(fields.c_str()), "<|channel|>final<|message|>north"));
-  EXPECT_TRUE(takes(*mask(fields.c_str()), call));
+  EXPECT_TRUE(takes(*mask(fields.c_str()), look_call));
   EXPECT_FALSE(takes(*mask(fields.c_str()), "<|channel|>final<|message|>west"));
 }
 

@@ -12,6 +12,7 @@
 namespace hearth::services {
 namespace {
 
+using testing::asked;
 using testing::call;
 using testing::finished;
 using ::testing::HasSubstr;
@@ -20,12 +21,6 @@ using testing::text;
 
 Result<Request> parsed(const Protocol& protocol, const std::string& body) {
   return protocol.parse(Json::parse(body), "tiny");
-}
-
-Request asked(const Protocol& protocol, const std::string& body) {
-  auto request = parsed(protocol, body);
-  EXPECT_TRUE(request) << request.error().message;
-  return request ? *request : Request{};
 }
 
 text::Conversation chat_of(const Protocol& protocol, const std::string& body) {

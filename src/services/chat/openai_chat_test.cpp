@@ -224,12 +224,12 @@ TEST(OpenAiChat, reasoning_under_both_names_and_in_the_usage) {
   EXPECT_EQ(body["usage"]["completion_tokens_details"]["reasoning_tokens"], 18);
 }
 
-struct Refused {
+struct RefusedChoice {
   std::string more, param;
 };
 
 TEST(ToolChoiceField, other_forms_are_refused_by_name) {
-  const Refused cases[] = {
+  const RefusedChoice cases[] = {
       {R"({"tool_choice":"maybe"})", "tool_choice"},
       {R"({"tool_choice":7})", "tool_choice"},
       {R"({"tool_choice":{"type":"function","function":{"name":"nope"}}})", "tool_choice"},

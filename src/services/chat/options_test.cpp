@@ -76,14 +76,14 @@ TEST(Options, tool_choice_none_takes_the_tools_away) {
   EXPECT_TRUE(sent(chat(tools + R"(,"tool_choice":"none")")).is_null());
 }
 
-struct Refused {
+struct RefusedOption {
   const char* field;
   const char* param;
   const char* words;
 };
 
 TEST(Options, wrong_values_name_field_value_and_range) {
-  const Refused table[] = {
+  const RefusedOption table[] = {
       {R"("temperature":-1)", "temperature",
        "`temperature` is -1, expected a number of at least 0"},
       {R"("temperature":"hot")", "temperature", "\"hot\""},

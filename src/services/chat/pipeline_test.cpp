@@ -10,18 +10,18 @@ namespace {
 
 using testing::ByteTokenizer;
 
-struct Outcome {
+struct TextOutcome {
   std::string text;
   std::vector<std::string> pieces;  // one an event
   std::string token_bytes;          // of all tokens told
   std::optional<Finished> end;
 };
 
-Outcome run(std::string_view bytes, std::vector<std::string> stop,
-            engine::FinishReason reason = engine::FinishReason::stop) {
+TextOutcome run_text(std::string_view bytes, std::vector<std::string> stop,
+                     engine::FinishReason reason = engine::FinishReason::stop) {
   const auto tokenizer = std::make_shared<ByteTokenizer>();
   OutputPipeline pipeline(tokenizer, std::move(stop), true);
-  Outcome out;
+  TextOutcome out;
   const auto take = [&](const engine::StreamItem& item) {
     std::vector<Event> events;
     pipeline.push(item, events);
@@ -49,23 +49,23 @@ Outcome run(std::string_view bytes, std::vector<std::string> stop,
 }
 
 TEST(OutputPipeline, no_half_character_leaves_it) {
-  const auto out = run("naïve 東京 🚀", {});
+  const auto out = run_text("naïve 東京 🚀", {});
   EXPECT_EQ(out.text, "naïve 東京 🚀");
   for (const auto& piece : out.pieces) EXPECT_TRUE(is_utf8(piece));
 }
 
 TEST(OutputPipeline, a_character_cut_by_the_limit_is_replaced_once_at_the_end) {
-  const auto out = run("ab\xf0\x9f", {}, engine::FinishReason::length);
+  const auto out = run_text("ab\xf0\x9f", {}, engine::FinishReason::length);
   EXPECT_EQ(out.text, "ab\uFFFD");
   EXPECT_EQ(out.end->reason, engine::FinishReason::length);
 }
 
 TEST(OutputPipeline, the_bytes_of_told_tokens_joined_are_the_text) {
-  EXPECT_EQ(run("Say: café 🚀", {}).token_bytes, "Say: café 🚀");
+  EXPECT_EQ(run_text("Say: café 🚀", {}).token_bytes, "Say: café 🚀");
 }
 
 TEST(OutputPipeline, a_stop_string_ends_it_and_none_of_it_leaves) {
-  const auto out = run("one STOP two", {"STOP"}, engine::FinishReason::cancelled);
+  const auto out = run_text("one STOP two", {"STOP"}, engine::FinishReason::cancelled);
   EXPECT_EQ(out.text, "one ");
   EXPECT_EQ(out.token_bytes, "one ");
   EXPECT_EQ(out.end->reason, engine::FinishReason::stop);
@@ -74,14 +74,14 @@ TEST(OutputPipeline, a_stop_string_ends_it_and_none_of_it_leaves) {
 }
 
 TEST(OutputPipeline, what_was_held_back_is_given_out_at_the_end) {
-  const auto out = run("one ST", {"STOP"});
+  const auto out = run_text("one ST", {"STOP"});
   EXPECT_EQ(out.text, "one ST");
   EXPECT_EQ(out.token_bytes, "one ST");
   EXPECT_EQ(out.end->stop_sequence, "");
 }
 
 TEST(OutputPipeline, an_error_keeps_the_text_before_it) {
-  const auto out = run("half an ans", {}, engine::FinishReason::error);
+  const auto out = run_text("half an ans", {}, engine::FinishReason::error);
   EXPECT_EQ(out.text, "half an ans");
   EXPECT_EQ(out.end->reason, engine::FinishReason::error);
 }

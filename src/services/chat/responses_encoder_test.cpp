@@ -8,24 +8,19 @@
 namespace hearth::services {
 namespace {
 
+using testing::asked;
 using testing::call;
 using testing::finished;
 using testing::reasoning;
 using testing::text;
 
-/// The request of a body, for its encoder.
-Request asked(const std::string& body) {
-  auto request = openai_responses.parse(Json::parse(body), "tiny");
-  EXPECT_TRUE(request) << request.error().message;
-  return request ? *request : Request{};
-}
-
 std::vector<Json> events_of(const std::string& body, const std::vector<Event>& events) {
-  return testing::frames_of(testing::streamed(openai_responses, asked(body), events));
+  return testing::frames_of(
+      testing::streamed(openai_responses, asked(openai_responses, body), events));
 }
 
 Json answer_of(const std::string& body, const std::vector<Event>& events) {
-  return testing::whole(openai_responses, asked(body), events);
+  return testing::whole(openai_responses, asked(openai_responses, body), events);
 }
 
 /// "type@output_index" of each event, a line each.
@@ -52,10 +47,12 @@ Event with_token(std::string words) {
 TEST(ResponsesEncoder, logprobs_of_the_text_where_they_are_asked_for) {
   const std::string body =
       R"({"input":"hi","include":["message.output_text.logprobs"],"top_logprobs":2})";
-  EXPECT_EQ(asked(body).top_logprobs, 2);
-  EXPECT_EQ(asked(R"({"input":"hi","include":["message.output_text.logprobs"]})").top_logprobs, 0);
-  EXPECT_EQ(asked(R"({"input":"hi","top_logprobs":3})").top_logprobs, 3);
-  EXPECT_EQ(asked(R"({"input":"hi","top_logprobs":0})").top_logprobs, -1);
+  EXPECT_EQ(asked(openai_responses, body).top_logprobs, 2);
+  EXPECT_EQ(asked(openai_responses, R"({"input":"hi","include":["message.output_text.logprobs"]})")
+                .top_logprobs,
+            0);
+  EXPECT_EQ(asked(openai_responses, R"({"input":"hi","top_logprobs":3})").top_logprobs, 3);
+  EXPECT_EQ(asked(openai_responses, R"({"input":"hi","top_logprobs":0})").top_logprobs, -1);
   EXPECT_EQ(openai_responses.parse({{"input", "hi"}, {"top_logprobs", 21}}, "").error().param,
             "top_logprobs");
   const std::vector<Event> told{with_token(" "), with_token("a"), with_token("b"), finished()};
@@ -169,8 +166,8 @@ TEST(ResponsesEncoder, reasoning_is_sealed_on_request) {
 }
 
 TEST(ResponsesEncoder, silence_is_broken_by_real_events_whose_numbers_rise) {
-  const auto encoder =
-      openai_responses.encoder(asked(R"({"input":"hi","stream":true})"), testing::reply_info());
+  const auto encoder = openai_responses.encoder(
+      asked(openai_responses, R"({"input":"hi","stream":true})"), testing::reply_info());
   std::string out = encoder->begin({});
   out += encoder->ping();
   out += encoder->frames({0, text("x")});

@@ -10,6 +10,7 @@
 namespace hearth::services {
 namespace {
 
+using testing::asked;
 using testing::call;
 using testing::finished;
 using ::testing::HasSubstr;
@@ -26,15 +27,8 @@ text::Conversation chat_of(const std::string& body) {
 
 std::string with(const std::string& fields) { return R"({"input":"hi",)" + fields + "}"; }
 
-/// The request of a body, for its encoder.
-Request asked(const std::string& body) {
-  auto request = parsed(body);
-  EXPECT_TRUE(request) << request.error().message;
-  return request ? *request : Request{};
-}
-
-Json answer_of(const std::string& body, const std::vector<Event>& events) {
-  return testing::whole(openai_responses, asked(body), events);
+Json answered(const std::string& body, const std::vector<Event>& events) {
+  return testing::whole(openai_responses, asked(openai_responses, body), events);
 }
 
 TEST(Responses, a_string_and_items_become_messages) {
@@ -106,8 +100,8 @@ TEST(Responses, a_custom_tool_is_a_function_of_one_string_both_ways) {
   const Json& function = chat.tools[0]["function"];
   EXPECT_EQ(function["parameters"]["required"], Json::array({"input"}));
   EXPECT_THAT(function["description"].get<std::string>(), HasSubstr("lark grammar:\nstart: /x/"));
-  const Json answer = answer_of(body, {call("call_2", "apply", R"({"input":"a\nb"})"),
-                                       finished(engine::FinishReason::stop, 1)});
+  const Json answer = answered(body, {call("call_2", "apply", R"({"input":"a\nb"})"),
+                                      finished(engine::FinishReason::stop, 1)});
   EXPECT_EQ(answer["output"][0]["type"], "custom_tool_call");
   EXPECT_EQ(answer["output"][0]["input"], "a\nb");
 }
@@ -116,7 +110,7 @@ TEST(Responses, tool_choice_in_every_form) {
   const std::string tools = R"("tools":[{"type":"function","name":"a"},{"type":"custom","name":"b"},
       {"type":"web_search"}],"tool_choice":)";
   const auto choice = [&](const std::string& form) {
-    return asked(with(tools + form)).tool_choice;
+    return asked(openai_responses, with(tools + form)).tool_choice;
   };
   EXPECT_EQ(choice(R"("auto")").mode, ToolChoice::Mode::automatic);
   EXPECT_EQ(choice(R"("none")").mode, ToolChoice::Mode::none);
@@ -131,7 +125,8 @@ TEST(Responses, tool_choice_in_every_form) {
 }
 
 TEST(Responses, sampling_effort_and_format) {
-  const auto request = asked(with(R"("max_output_tokens":7,"temperature":0.5,"stream":true,
+  const auto request =
+      asked(openai_responses, with(R"("max_output_tokens":7,"temperature":0.5,"stream":true,
       "logit_bias":{"5":1},"reasoning":{"effort":"none"},
       "text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"},"strict":true}})"));
   EXPECT_EQ(request.sampling.max_tokens, 7);
@@ -141,10 +136,11 @@ TEST(Responses, sampling_effort_and_format) {
   ASSERT_TRUE(request.constraint);
   EXPECT_EQ(request.constraint->kind, Constraint::Kind::json_schema);
   EXPECT_TRUE(request.constraint->strict);
-  EXPECT_EQ(asked(with(R"("max_tokens":9)")).sampling.max_tokens, 9);
-  EXPECT_EQ(asked(with(R"("text":{"format":{"type":"json_object"}})")).constraint->kind,
-            Constraint::Kind::json_object);
-  EXPECT_FALSE(asked(with(R"("text":{"format":{"type":"text"}})")).constraint);
+  EXPECT_EQ(asked(openai_responses, with(R"("max_tokens":9)")).sampling.max_tokens, 9);
+  EXPECT_EQ(
+      asked(openai_responses, with(R"("text":{"format":{"type":"json_object"}})")).constraint->kind,
+      Constraint::Kind::json_object);
+  EXPECT_FALSE(asked(openai_responses, with(R"("text":{"format":{"type":"text"}})")).constraint);
 }
 
 TEST(Responses, a_probe_of_nothing_is_a_question_but_otherwise_input_is_required) {

@@ -1,6 +1,8 @@
 // For tests of the wires: events by hand, frames apart.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,13 @@ inline ReplyInfo reply_info(int prompt_tokens = 9) {
           .created = 1700000000,
           .tokenizer = &tokenizer,
           .prompt_tokens = prompt_tokens};
+}
+
+/// The request of a body; an empty one, and a failure, where the protocol refuses it.
+inline Request asked(const Protocol& protocol, const std::string& body) {
+  auto request = protocol.parse(Json::parse(body), "tiny");
+  EXPECT_TRUE(request) << request.error().message;
+  return request ? *request : Request{};
 }
 
 inline Event text(std::string words) { return TextDelta{.text = std::move(words), .tokens = {}}; }

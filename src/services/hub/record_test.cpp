@@ -9,7 +9,7 @@
 namespace hearth::services::hub {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Record, tells_what_config_and_headers_say) {
   const Scratch scratch;
@@ -76,7 +76,7 @@ TEST(Record, an_incomplete_folder_says_what_is_missing) {
   write_text(scratch.path / "model.safetensors.index.json",
              R"({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})");
   write_shard(scratch.path / "model-1.safetensors", {{"a", tensor_entry("F32", {2}, 0, 8)}}, 8);
-  EXPECT_THAT(error(), testing::AllOf(HasSubstr("model-2.safetensors"), HasSubstr("incomplete")));
+  EXPECT_THAT(error(), ::testing::AllOf(HasSubstr("model-2.safetensors"), HasSubstr("incomplete")));
 
   write_shard(scratch.path / "model-2.safetensors", {{"b", tensor_entry("F32", {2}, 0, 8)}}, 8);
   EXPECT_EQ(error(), "");

@@ -8,7 +8,7 @@
 namespace hearth::services::hub {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> ids(const Registry& registry) {
   std::vector<std::string> out;
@@ -16,7 +16,7 @@ std::vector<std::string> ids(const Registry& registry) {
   return out;
 }
 
-struct RegistryTest : testing::Test {
+struct RegistryTest : ::testing::Test {
   Scratch scratch;
   fs::path hub = scratch.path / "hub", plain = scratch.path / "plain";
   fs::path file = scratch.path / "cache/registry.sqlite";
@@ -37,12 +37,12 @@ TEST_F(RegistryTest, finds_snapshots_and_plain_folders) {
   write_model(plain / "group/two");
   write_model(plain / "three");
   write_model(plain / "a/b/c/too-deep");
-  EXPECT_THAT(find_models(hub), testing::SizeIs(2));
+  EXPECT_THAT(find_models(hub), ::testing::SizeIs(2));
   EXPECT_TRUE(find_models(hub)[0].is_main);
   EXPECT_EQ(find_models(hub)[0].repo_id, "org/one");
   EXPECT_FALSE(find_models(hub)[1].is_main);
   const auto places = find_models(plain);
-  ASSERT_THAT(places, testing::SizeIs(2));
+  ASSERT_THAT(places, ::testing::SizeIs(2));
   EXPECT_EQ(places[0].repo_id, "group/two");
   EXPECT_EQ(places[1].repo_id, "three");
 }
@@ -62,7 +62,7 @@ TEST_F(RegistryTest, rows_survive_in_the_file) {
     scan(registry, {.roots = {plain}});
     before = registry.all();
   }
-  ASSERT_THAT(before, testing::SizeIs(1));
+  ASSERT_THAT(before, ::testing::SizeIs(1));
   EXPECT_EQ(Registry::open(file).all(), before);
 }
 

@@ -7,15 +7,10 @@
 #include <map>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace hearth::services::hub {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 /// Is `a` the better snapshot of one repository?
 bool better(const ModelRecord& a, const ModelRecord& b) {
@@ -49,9 +44,10 @@ std::string nearest_ids(std::span<const ModelRecord> records, std::string_view q
   const ModelRecord* best = nullptr;
   double most = 0.3;
   for (const auto& record : records) {
-    const auto id = lower(record.repo_id);
+    const auto id = ascii_lower(record.repo_id);
     const auto name = id.substr(id.rfind('/') + 1);
-    const double like = std::max(likeness(id, lower(query)), likeness(name, lower(query)));
+    const double like =
+        std::max(likeness(id, ascii_lower(query)), likeness(name, ascii_lower(query)));
     if (like > most) best = &record;
     most = std::max(most, like);
   }
@@ -61,7 +57,7 @@ std::string nearest_ids(std::span<const ModelRecord> records, std::string_view q
 std::optional<ModelRecord> at_revision(std::span<const ModelRecord> records, std::string_view id,
                                        std::string_view revision) {
   for (const auto& record : records) {
-    const bool same = lower(record.repo_id) == lower(id);
+    const bool same = ascii_lower(record.repo_id) == ascii_lower(id);
     if (same && !revision.empty() && record.revision.starts_with(revision)) return record;
   }
   return std::nullopt;
@@ -81,15 +77,15 @@ std::vector<ModelRecord> canonical(std::span<const ModelRecord> records) {
 }
 
 bool matches(const ModelRecord& record, std::string_view query) {
-  const auto wanted = lower(query);
-  return lower(record.repo_id).find(wanted) != std::string::npos ||
-         lower(record.model_type).find(wanted) != std::string::npos;
+  const auto wanted = ascii_lower(query);
+  return ascii_lower(record.repo_id).find(wanted) != std::string::npos ||
+         ascii_lower(record.model_type).find(wanted) != std::string::npos;
 }
 
 Result<ModelRecord> resolve(std::span<const ModelRecord> records, std::string_view query) {
   const auto repositories = canonical(records);
   for (const auto& record : repositories) {
-    if (lower(record.repo_id) == lower(query)) return record;
+    if (ascii_lower(record.repo_id) == ascii_lower(query)) return record;
   }
   if (const auto at = query.rfind('@'); at != query.npos) {
     if (auto found = at_revision(records, query.substr(0, at), query.substr(at + 1))) return *found;

@@ -6,7 +6,7 @@
 namespace hearth::services::hub {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t gb = 1'000'000'000;
 
@@ -87,7 +87,7 @@ TEST(Resolve, no_match_names_the_nearest_and_what_to_do) {
   EXPECT_THAT(found.error().message, HasSubstr("hearth scan"));
 }
 
-struct AutoPick : testing::Test {
+struct AutoPick : ::testing::Test {
   PickOptions options{.memory_bytes = 10 * gb, .supported = [](const ModelRecord& record) {
                         return record.model_type == "llama";
                       }};
