@@ -3,7 +3,7 @@ jobs := $(shell getconf _NPROCESSORS_ONLN)
 preset ?= release
 
 .NOTPARALLEL:
-.PHONY: run test build setup lint format bench asan tsan clean
+.PHONY: run test build setup lint format bench load asan tsan clean
 
 run: build  ## install what is missing, build, get the starter model and serve it with a chat
 	build/release/hearth serve --model "$$(tools/starter-model)" $(ARGS)
@@ -33,6 +33,10 @@ format:  ## put every source file in the format of .clang-format
 bench: build  ## hearth beside llama.cpp and mlx-lm on the starter model
 	tools/setup --test --bench
 	.deps/oracle/bin/python bench/compare.py $(ARGS)
+
+load: build  ## load on hearth's server, llama.cpp's and mlx-lm's
+	tools/setup --test --bench
+	.deps/oracle/bin/python bench/load.py $(ARGS)
 
 asan: preset = asan
 asan: setup configured  ## the unit suites under AddressSanitizer and UBSan

@@ -1,0 +1,1 @@
+"""The parts of load.py: each file says what it is for."""
