@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/answer.h"
 #include "cli/browser.h"
+#include "cli/descriptors.h"
 #include "cli/engine_options.h"
 #include "cli/hangup.h"
 #include "cli/model_argument.h"
@@ -115,6 +116,7 @@ class Serve : public Command {
       const auto models = open_registry(context).all().size();
       log::info("SIGHUP: {} models indexed", models);
     });
+    raise_descriptor_limit();
     auto listening = server::Server::listen(server_options(context));
     if (!listening) return fail(listening.error());
     server::Server& server = **listening;

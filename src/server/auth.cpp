@@ -58,6 +58,9 @@ Result<void> check_host(const HttpRequest& request, std::string_view bound_host)
     if (!request.http11) return {};
     return fail(ErrorCode::invalid_request, "an HTTP/1.1 request needs a Host header", "Host");
   }
+  if (std::ranges::count(request.headers, "host", &Headers::value_type::first) > 1) {
+    return fail(ErrorCode::invalid_request, "a request has one Host header, not several", "Host");
+  }
   if (!is_loopback(bound_host) || is_loopback(host_name(host))) return {};
   return fail(
       ErrorCode::forbidden,

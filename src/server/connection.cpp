@@ -95,7 +95,7 @@ asio::awaitable<void> Connection::run(Gate gate, Handler handler, Refused refuse
     release_body();
     co_await stop_watching();
     if (gone_ || !keep_alive_) break;
-    idle_ = true;
+    idle_since_ = Clock::now();
   }
   if (refused_ && !gone_) co_await linger();
   error_code ignored;
@@ -109,7 +109,7 @@ asio::awaitable<Connection::Next> Connection::read_request(const Gate& gate,
                                                            const Refused& told_of) {
   const bool there = co_await wait_for_bytes();
   if (!there) co_return Next::end;
-  idle_ = false;
+  idle_since_.reset();
   status_ = 0;
   timed_out_ = false;
   common_headers_.clear();
@@ -157,7 +157,7 @@ asio::awaitable<std::optional<HttpReply>> Connection::read_message(P& parser, co
   request_ = head_of(parser.get());
   auto refused = refuse_head(parser, gate);
   if (refused) co_return refused;
-  if (beast::iequals(request_.header("expect"), "100-continue")) {
+  if (request_.http11 && beast::iequals(request_.header("expect"), "100-continue")) {
     co_await send("HTTP/1.1 100 Continue\r\n\r\n");
   }
   refused = co_await read_body(parser);
@@ -302,7 +302,7 @@ asio::awaitable<void> Connection::stop_watching() {
 void Connection::close_when_idle() {
   closing_ = true;
   error_code ignored;
-  if (idle_) socket_.cancel(ignored);
+  if (idle_since_) socket_.cancel(ignored);
 }
 
 void Connection::abort() {

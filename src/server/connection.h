@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +37,7 @@ class BodyBudget {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
+  using Clock = std::chrono::steady_clock;
   using Handler = std::function<asio::awaitable<void>(Connection&)>;
   /// What a request is refused with on the strength of its headers; none when it is not.
   using Gate = std::function<std::optional<HttpReply>(HttpRequest)>;
@@ -75,6 +77,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Wakeup& wakeup() { return *wakeup_; }
 
   // --- for the server
+  /// Since when it has had no request to read or answer; none while it has one.
+  std::optional<Clock::time_point> idle_since() const { return idle_since_; }
   /// No further request; what is being answered goes on.
   void close_when_idle();
   /// Now, whatever is under way.
@@ -114,7 +118,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Json log_fields_ = Json::object();
   int status_ = 0;
   bool keep_alive_ = true;
-  bool idle_ = true;  // between requests
+  std::optional<Clock::time_point> idle_since_ = Clock::now();  // none while a request is under way
   bool closing_ = false;
   bool gone_ = false;
   bool refused_ = false;  // more of the request may be coming

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <thread>
 
 #include "server/server.h"
@@ -17,6 +18,8 @@ using testing::TestClient;
 
 class HttpTest : public ::testing::Test {
  protected:
+  static constexpr int most_connections = 8;
+
   HttpTest() {
     ServerOptions options;
     options.port = 0;
@@ -26,6 +29,7 @@ class HttpTest : public ::testing::Test {
     options.limits.header_time = 300ms;
     options.limits.body_time = 300ms;
     options.limits.idle_time = 2000ms;
+    options.limits.connections = most_connections;
     auto listening = Server::listen(std::move(options));
     if (!listening) return;
     server_ = std::move(*listening);
@@ -100,6 +104,23 @@ TEST_F(HttpTest, expect_100_continue_is_answered_before_the_body) {
   EXPECT_THAT(c.receive_head(), HasSubstr("100 Continue"));
   c.send("{}");
   EXPECT_EQ(c.receive().status, 404);
+}
+
+TEST_F(HttpTest, a_client_of_http_1_0_is_told_of_no_100) {
+  auto old = client();
+  old.send(
+      "POST /detokenize HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 13\r\n\r\n"
+      "{\"tokens\":[]}");
+  EXPECT_EQ(old.receive().status, 200);
+}
+
+TEST_F(HttpTest, whoever_asks_gets_in_and_the_longest_idle_goes) {
+  std::deque<TestClient> crowd;
+  for (int i = 0; i < most_connections; ++i) crowd.emplace_back(server_->port());
+  EXPECT_EQ(crowd[0].get("/health").status, 200);  // crowd[1] has been idle longest now
+  EXPECT_EQ(client().get("/health").status, 200);
+  EXPECT_TRUE(crowd[1].closed());
+  EXPECT_EQ(crowd[0].get("/health").status, 200);
 }
 
 TEST_F(HttpTest, chunked_bodies_are_read) {
@@ -203,6 +224,12 @@ TEST_F(HttpTest, a_body_cut_off_by_its_client_frees_the_connection) {
   c.send("POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{");
   c.close();
   EXPECT_EQ(client().get("/health").status, 200);
+}
+
+TEST_F(HttpTest, several_hosts_are_refused) {
+  const auto answer = client().get("/health", "Host: evil.example\r\n");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_TRUE(answer.says("one Host header"));
 }
 
 TEST_F(HttpTest, foreign_hosts_are_refused) {

@@ -95,6 +95,7 @@ struct Server::Impl {
   Result<void> bind();
   void start();
   asio::awaitable<void> accept_loop();
+  void make_room();
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
   asio::awaitable<void> handle(Connection& connection);
   void begin_stop();
@@ -130,11 +131,15 @@ void Server::Impl::start() {
 
 asio::awaitable<void> Server::Impl::accept_loop() {
   while (acceptor.is_open()) {
+    error_code error;
+    co_await acceptor.async_wait(tcp::acceptor::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor.is_open()) break;
     if (int(context.connections.size()) >= context.options.limits.connections) {
+      make_room();
       co_await room->wait_for(std::chrono::seconds(1));
       continue;
     }
-    error_code error;
     tcp::socket socket(context.io);
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
@@ -144,9 +149,20 @@ asio::awaitable<void> Server::Impl::accept_loop() {
       asio::co_spawn(context.io, serve(std::move(connection)), asio::detached);
     } else if (acceptor.is_open() && error != asio::error::operation_aborted) {
       log::warn("accept: {}", error.message());
+      make_room();
       co_await room->wait_for(accept_pause);
     }
   }
+}
+
+/// Closes the connection that has been idle longest, so that one who asks gets in.
+void Server::Impl::make_room() {
+  Connection* longest = nullptr;
+  for (Connection* connection : context.connections) {
+    const auto since = connection->idle_since();
+    if (since && (!longest || *since < *longest->idle_since())) longest = connection;
+  }
+  if (longest) longest->close_when_idle();
 }
 
 asio::awaitable<void> Server::Impl::serve(std::shared_ptr<Connection> connection) {

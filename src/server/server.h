@@ -19,7 +19,7 @@ struct Limits {
   std::size_t header_bytes = 64 << 10;              // more: 431
   std::size_t body_bytes = std::size_t{384} << 20;  // more: 413
   std::size_t bodies_bytes = std::size_t{1} << 30;  // of all requests under way; more: 429
-  int connections = 1024;                           // more wait in the listen queue
+  int connections = 1024;                           // more: the longest idle is closed, else wait
   int preparing = 64;                               // requests being templated; more: 429
   std::chrono::milliseconds header_time{30'000};  // from a request's first byte to its headers' end
   std::chrono::milliseconds body_time{60'000};    // for the first bytes; then 16 KiB a second
