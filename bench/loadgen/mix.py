@@ -46,6 +46,7 @@ class Kind:
 
 BUILT_IN = {
     "short": [Kind("short")],
+    "brief": [Kind("brief", max_tokens=(16, 16))],
     "shared": [Kind("shared", system_words=800, systems=2)],
     "long": [Kind("long", prompt_words=(1500, 3000))],
     "turns": [Kind("turns", turns=(4, 4), think_seconds=0.2)],

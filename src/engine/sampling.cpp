@@ -84,8 +84,7 @@ std::vector<TokenLogprob> likeliest(std::span<const float> logprobs, int k) {
   std::partial_sort(all.begin(), all.begin() + k, all.end(), [](const auto& a, const auto& b) {
     return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
   });
-  all.resize(k);
-  return all;
+  return {all.begin(), all.begin() + k};  // resized, each token would keep the vocabulary's memory
 }
 
 using Candidates = std::vector<TokenLogprob>;

@@ -182,6 +182,12 @@ TEST(Score, TellsAKnownTokenAndTheLikeliest) {
   EXPECT_FALSE(normalise(none));
 }
 
+TEST(Sample, RivalsHoldTheirOwnMemoryAlone) {
+  // A thousand tokens that wait for a slow reader held 400 MB of a vocabulary of 50,000 words.
+  const std::vector<float> logprobs(50'000, -1);
+  EXPECT_LE(score_logprobs(logprobs, 0, 20).top.capacity(), 32u);
+}
+
 TEST(ProcessLogits, RoundsEveryResultToTheDtypeItIsToldOf) {
   std::vector<float> logits{5, 3};
   const auto to_quarters = [](float x) { return std::round(x * 4) / 4; };
