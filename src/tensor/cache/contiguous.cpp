@@ -50,4 +50,24 @@ std::size_t ContiguousKvCache::bytes() const {
   return keys_ ? keys_->nbytes() + values_->nbytes() : 0;
 }
 
+KvBlockPtr ContiguousKvCache::block(int from, int to) const {
+  if (!keys_ || from < 0 || to <= from || to > offset_) return nullptr;
+  return ArrayBlock::make(tokens_between(*keys_, from, to), tokens_between(*values_, from, to));
+}
+
+bool ContiguousKvCache::start(std::span<const KvBlockPtr> blocks, int offset) {
+  auto joined = join_blocks(blocks);
+  if (!joined || joined->first.shape(2) != offset) return false;
+  auto& [keys, values] = *joined;
+  // The capacity that growing would have come to.
+  if (const int room = (step - offset % step) % step; room > 0) {
+    keys = mx::concatenate({keys, zero_tokens(keys, room)}, 2);
+    values = mx::concatenate({values, zero_tokens(values, room)}, 2);
+  }
+  keys_ = keys;
+  values_ = values;
+  offset_ = offset;
+  return true;
+}
+
 }  // namespace hearth::tensor

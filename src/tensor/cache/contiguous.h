@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "tensor/cache/array_block.h"
 #include "tensor/cache/kv_cache.h"
 
 namespace hearth::tensor {
@@ -17,6 +18,12 @@ class ContiguousKvCache final : public KvCache {
   void collect(std::vector<Array>& arrays) const override;
   bool trim(int n) override;
   std::size_t bytes() const override;
+  PastNeeded past_needed() const override { return {.kind = PastNeeded::Kind::all}; }
+  KvBlockPtr block(int from, int to) const override;  // of any length
+  bool start(std::span<const KvBlockPtr> blocks, int offset) override;
+  KvBlockPtr parse_block(std::string_view format, std::span<const std::byte> bytes) const override {
+    return ArrayBlock::parse(format, bytes);
+  }
 
  private:
   void grow(const Array& k, const Array& v);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tensor/array.h"
+#include "tensor/cache/kv_block.h"
 
 namespace hearth::tensor {
 
@@ -31,6 +32,28 @@ class KvCache {
   virtual bool trim(int n) = 0;
 
   virtual std::size_t bytes() const = 0;
+
+  /// What start() must be given.
+  virtual PastNeeded past_needed() const = 0;
+
+  /// Tokens of one block; block() may be asked for others only where the kind says so.
+  virtual int block_tokens() const { return 256; }
+
+  /// What was written of the tokens [from, to), kept apart from this cache. Their step must have
+  /// been evaluated.
+  /// @return null where this cache does not have it (any more)
+  virtual KvBlockPtr block(int from, int to) const = 0;
+
+  /// Makes an empty cache that of a sequence of `offset` tokens, of which `blocks` are the last:
+  /// as many as past_needed() says, in order. Neither copies what it can share, nor ever changes
+  /// a block.
+  /// @return false, with nothing changed, where the blocks are of another kind or shape
+  virtual bool start(std::span<const KvBlockPtr> blocks, int offset) = 0;
+
+  /// A block from another's format and bytes, which may come from a file.
+  /// @return null where they are not those of a block of this cache
+  virtual KvBlockPtr parse_block(std::string_view format,
+                                 std::span<const std::byte> bytes) const = 0;
 
   /// This cache as pages for the attention kernel; null for the kinds that live in MLX arrays.
   virtual PagedKvCache* paged() { return nullptr; }

@@ -11,18 +11,27 @@ namespace hearth::tensor {
 class PagedKvCache final : public KvCache {
  public:
   explicit PagedKvCache(const CacheSpec& spec)
-      : pages_(std::make_shared<kernels::PagedKv>(spec.kv_heads, spec.head_dim, spec.window)) {}
+      : spec_(spec),
+        pages_(std::make_shared<kernels::PagedKv>(spec.kv_heads, spec.head_dim, spec.window)) {}
 
   int offset() const override { return pages_->offset(); }
   Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
   void collect(std::vector<Array>&) const override {}
   bool trim(int n) override;
   std::size_t bytes() const override { return pages_->bytes(); }
+  PastNeeded past_needed() const override;
+  int block_tokens() const override;
+  KvBlockPtr block(int from, int to) const override;  // a page
+  bool start(std::span<const KvBlockPtr> blocks, int offset) override;
+  KvBlockPtr parse_block(std::string_view format, std::span<const std::byte> bytes) const override;
   PagedKvCache* paged() override { return this; }
 
   const std::shared_ptr<kernels::PagedKv>& pages() const { return pages_; }
 
  private:
+  std::string format() const;
+
+  const CacheSpec spec_;
   std::shared_ptr<kernels::PagedKv> pages_;
 };
 

@@ -90,6 +90,25 @@ bool RotatingKvCache::trim(int n) {
   return true;
 }
 
+KvBlockPtr RotatingKvCache::block(int, int to) const {
+  if (!keys_ || to != offset_) return nullptr;
+  const auto keys = in_order(*keys_), values = in_order(*values_);
+  const int size = keys.shape(2);
+  const int from = std::max(0, size - window_);  // what a next step could still see
+  return ArrayBlock::make(tokens_between(keys, from, size), tokens_between(values, from, size));
+}
+
+bool RotatingKvCache::start(std::span<const KvBlockPtr> blocks, int offset) {
+  if (blocks.size() != 1) return false;
+  auto joined = join_blocks(blocks);
+  if (!joined || joined->first.shape(2) != std::min(offset, window_)) return false;
+  keys_ = joined->first;
+  values_ = joined->second;
+  offset_ = offset;
+  index_ = keys_->shape(2);
+  return true;
+}
+
 std::size_t RotatingKvCache::bytes() const {
   return keys_ ? keys_->nbytes() + values_->nbytes() : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "tensor/cache/array_block.h"
 #include "tensor/cache/kv_cache.h"
 
 namespace hearth::tensor {
@@ -19,6 +20,13 @@ class RotatingKvCache final : public KvCache {
   void collect(std::vector<Array>& arrays) const override;
   bool trim(int n) override;  // only before the ring has wrapped
   std::size_t bytes() const override;
+  PastNeeded past_needed() const override { return {.kind = PastNeeded::Kind::state}; }
+  KvBlockPtr block(int from,
+                   int to) const override;  // with `to` at offset(): the state, whatever `from`
+  bool start(std::span<const KvBlockPtr> blocks, int offset) override;
+  KvBlockPtr parse_block(std::string_view format, std::span<const std::byte> bytes) const override {
+    return ArrayBlock::parse(format, bytes);
+  }
 
  private:
   void append(const Array& k, const Array& v);     // several tokens: the ring unrolled

@@ -65,6 +65,8 @@ Array gated(const Array& gate, const Array& up, Activation activation);
 /// The same over one array [..., 2D] with the gate first, as linear() of {gate, up} leaves it.
 Array gated(const Array& gate_up, Activation activation);
 
+struct Page;
+
 /// Keys and values of one layer of one sequence: pages of 64 tokens in our own memory, as f16, so
 /// that a stored number is off by at most 2^-11 of itself (beyond ±65504 it becomes ±65504).
 /// Used on the engine thread. Nodes of the graph keep the pages they read and write alive: a
@@ -82,6 +84,15 @@ class PagedKv {
   std::size_t bytes() const;  // of its pages, those shared with a clone included
   /// The same tokens; pages are shared until one of the two writes into them.
   std::shared_ptr<PagedKv> clone() const;
+
+  /// The tokens from 64 · number on, once they are written; from now on shared: what goes back
+  /// behind them and writes again gets a copy.
+  /// @return null where the page is not full, or given back
+  std::shared_ptr<Page> page(int number) const;
+  /// Makes an empty one that of a sequence of `offset` tokens, of which `pages` are the last.
+  /// @return false, with nothing changed, where it is not empty, `offset` is within a page, or
+  ///         what the window sees there is missing
+  bool start(std::vector<std::shared_ptr<Page>> pages, int offset);
 
  private:
   friend struct AttentionAccess;

@@ -86,4 +86,27 @@ std::shared_ptr<PagedKv> PagedKv::clone() const {
   return copy;
 }
 
+std::shared_ptr<Page> PagedKv::page(int number) const {
+  auto& kv = *impl_;
+  if (number < kv.table->first || (number + 1) * page_tokens > kv.offset) return nullptr;
+  kv.shared_end = std::max(kv.shared_end, number + 1);
+  return kv.table->pages[number - kv.table->first];
+}
+
+bool PagedKv::start(std::vector<std::shared_ptr<Page>> pages, int offset) {
+  auto& kv = *impl_;
+  const int first = offset / page_tokens - static_cast<int>(pages.size());
+  const int needed = kv.window == 0 ? 0 : std::max(0, offset - kv.window + 1);
+  if (kv.offset != 0 || offset % page_tokens != 0 || first < 0 || needed < first * page_tokens) {
+    return false;
+  }
+  auto table = std::make_shared<PageTable>();
+  table->first = first;
+  table->pages = std::move(pages);
+  kv.table = std::move(table);
+  kv.offset = offset;
+  kv.shared_end = offset / page_tokens;
+  return true;
+}
+
 }  // namespace hearth::kernels

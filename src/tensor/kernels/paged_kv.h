@@ -29,9 +29,11 @@ struct PageLayout {
 };
 
 struct Page {
+  std::size_t bytes;
   AlignedBytes memory;
 
-  explicit Page(const PageLayout& layout) : memory(aligned_bytes(layout.bytes())) {}
+  explicit Page(const PageLayout& layout)
+      : bytes(layout.bytes()), memory(aligned_bytes(layout.bytes())) {}
   std::uint16_t* keys(const PageLayout& layout, int head) const {
     return reinterpret_cast<std::uint16_t*>(memory.get()) + head * layout.key_numbers();
   }
