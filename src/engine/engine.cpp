@@ -55,6 +55,7 @@ struct Engine::Impl {
   ModelInfo info;
   bool kernels = false;
   Counters counters;
+  std::unique_ptr<PromptCache> prompt_cache;  // null: none
   std::atomic<bool> closed{false};
   Inbox<Job> inbox{4096};
   // Last member: it starts after, and is joined before, everything it uses.
@@ -93,8 +94,14 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
     (spec.window > 0 ? info.kv_window_size : info.kv_token_size) +=
         size * std::size_t(std::max(1, spec.window));
   }
+  if (options.prompt_cache.max_bytes > 0) {
+    prompt_cache = std::make_unique<PromptCache>(options, [this, specs = model->model->caches()] {
+      return tensor::make_sequence_cache(specs, kernels);
+    });
+  }
   loaded.set_value({});
-  Scheduler(*model->model, options, kernels, info.context_length, counters).run(inbox, stop);
+  Scheduler(*model->model, options, kernels, info.context_length, prompt_cache.get(), counters)
+      .run(inbox, stop);
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -166,7 +173,12 @@ EngineStats Engine::stats() const {
           .prompt_tokens = c.prompt_tokens,
           .completion_tokens = c.completion_tokens,
           .steps = c.steps,
-          .kv_bytes = c.kv_bytes};
+          .kv_bytes = c.kv_bytes,
+          .prompt_cache = impl_->prompt_cache ? impl_->prompt_cache->stats() : PromptCacheStats{}};
+}
+
+void Engine::close_session(const std::string& session) {
+  if (impl_->prompt_cache) impl_->prompt_cache->close_session(session);
 }
 
 void Engine::close() { impl_->closed = true; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/prompt_cache/options.h"
 #include "engine/sampling.h"
 #include "engine/token_mask.h"
 #include "engine/token_stream.h"
@@ -29,6 +30,7 @@ struct EngineOptions {
   int prefill_chunk = 2048;     // most tokens one row prefills in a step, as mlx-lm
   int step_tokens = 512;        // fast tier: most tokens of one step, decode rows first
   int threads = 0;              // CPU kernels; 0: one a core
+  PromptCacheOptions prompt_cache;
 };
 
 struct GenerateRequest {
@@ -38,6 +40,8 @@ struct GenerateRequest {
   std::set<TokenId> stop_ids;
   bool score_prompt = false;        // a ScoredPrompt comes first, with sampling.top_logprobs rivals
   std::shared_ptr<TokenMask> mask;  // this row's own; null: nothing is ruled out
+  std::string cache_scope;  // what besides the tokens decides keys and values: adapters, media
+  std::string session;      // of the client: its blocks stay a little longer; empty: none
 };
 
 /// What is known of a loaded model.
@@ -69,6 +73,7 @@ struct EngineStats {
   std::uint64_t completion_tokens = 0;
   std::uint64_t steps = 0;
   std::size_t kv_bytes = 0;
+  PromptCacheStats prompt_cache;
 };
 
 class Engine {
@@ -88,6 +93,9 @@ class Engine {
 
   const ModelInfo& info() const;
   EngineStats stats() const;
+
+  /// Ends what GenerateRequest::session began; what is cached stays. Any thread.
+  void close_session(const std::string& session);
 
   /// Stops admitting; rows that run go on. Then wait_idle() until they end or `limit` passes.
   void close();

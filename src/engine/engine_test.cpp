@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <fstream>
-#include <random>
 #include <thread>
 
 #include "base/file.h"
+#include "engine/engine_testing.h"
 #include "engine/tiny_model.h"
 
 namespace hearth::engine {
@@ -16,33 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What one request gave.
-struct Answer {
-  std::vector<TokenId> ids;
-  Finish finish;
-};
-
-Answer read(TokenStream& stream) {
-  Answer answer;
-  for (;;) {
-    auto item = stream.pop();
-    if (auto* finish = std::get_if<Finish>(&item)) {
-      answer.finish = std::move(*finish);
-      return answer;
-    }
-    answer.ids.push_back(std::get<Sampled>(item).id);
-  }
-}
-
 GenerateRequest request(std::vector<TokenId> prompt, int max_tokens, Sampling sampling = {}) {
   return {.prompt = std::move(prompt), .sampling = std::move(sampling), .max_tokens = max_tokens};
-}
-
-std::vector<TokenId> random_prompt(int length, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> prompt(length);
-  for (auto& id : prompt) id = TokenId(random() % TinyModel::vocab_size);
-  return prompt;
 }
 
 class EngineTest : public ::testing::TestWithParam<Tier> {
@@ -53,12 +28,6 @@ class EngineTest : public ::testing::TestWithParam<Tier> {
     auto engine = Engine::load(model_.folder(), options);
     EXPECT_TRUE(engine) << engine.error().message;
     return std::move(*engine);
-  }
-
-  Answer run(Engine& engine, GenerateRequest request) {
-    auto stream = engine.submit(std::move(request));
-    EXPECT_TRUE(stream) << stream.error().message;
-    return read(**stream);
   }
 
   TinyModel model_;

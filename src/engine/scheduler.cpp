@@ -22,10 +22,10 @@ std::uint64_t fresh_seed() {
 }  // namespace
 
 Scheduler::Scheduler(const models::Model& model, const EngineOptions& options, bool kernels,
-                     int context_length, Counters& counters)
+                     int context_length, PromptCache* prompt_cache, Counters& counters)
     : model_(model), options_(options), kernels_(kernels), context_length_(context_length),
       cache_specs_(model.caches()), runner_(model, options.tier == Tier::fast),
-      counters_(counters) {}
+      prompt_cache_(prompt_cache), counters_(counters) {}
 
 void Scheduler::run(Inbox<Job>& inbox, std::stop_token stop) {
   while (!stop.stop_requested()) {
@@ -97,7 +97,9 @@ std::vector<Row> Scheduler::plan() const {
   auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
                                         : plan_step(candidates, options_.step_tokens);
   for (Row& planned : plan) {
-    if (find(planned.id).scores_prompt()) planned.tokens = std::min(planned.tokens, scored_at_once);
+    const auto& row = find(planned.id);
+    if (row.scores_prompt()) planned.tokens = std::min(planned.tokens, scored_at_once);
+    if (prompt_cache_) planned.tokens = prompt_cache_->step_limit(row, planned.tokens);
   }
   return plan;
 }
@@ -107,7 +109,14 @@ RowWork Scheduler::work_of(Sequence& row, int tokens) const {
   return {&row.cache, std::span(row.tokens).subspan(row.forwarded, tokens), wanted};
 }
 
+/// Before every step: what the row before has computed since serves those behind it too.
+void Scheduler::take_cached() {
+  if (!prompt_cache_) return;
+  for (auto& row : rows_) prompt_cache_->take(*row);
+}
+
 void Scheduler::step() {
+  take_cached();
   const auto plan = this->plan();
   std::vector<RowWork> work;
   std::vector<MaskJob> masks;  // one for each row that is sampled
@@ -132,6 +141,7 @@ void Scheduler::step() {
     if (row.scores_prompt()) score_prompt(row, own, row.forwarded);
     row.forwarded += plan[i].tokens;
     if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
+    if (prompt_cache_) prompt_cache_->publish(row);
     if (row.samples_after(0)) sample_row(row, own.back(), *mask++);
   }
   std::size_t bytes = 0;
@@ -229,6 +239,7 @@ void Scheduler::deliver(Sequence& row, Sampled sampled) {
 
 void Scheduler::end(Sequence& row, Finish finish) {
   if (!row.stream) return;
+  if (prompt_cache_ && finish.reason != FinishReason::error) prompt_cache_->finish(row);
   finish.usage = usage_of(row, Sequence::Clock::now());
   ++(finish.reason == FinishReason::cancelled ? counters_.cancelled : counters_.finished);
   --counters_.active;

@@ -10,6 +10,7 @@
 #include "base/inbox.h"
 #include "engine/engine.h"
 #include "engine/mask_worker.h"
+#include "engine/prompt_cache/prompt_cache.h"
 #include "engine/runner.h"
 #include "engine/sequence.h"
 
@@ -31,8 +32,9 @@ struct Counters {
 
 class Scheduler {
  public:
+  /// @param prompt_cache  that rows take from and give to; null: none
   Scheduler(const models::Model& model, const EngineOptions& options, bool kernels,
-            int context_length, Counters& counters);
+            int context_length, PromptCache* prompt_cache, Counters& counters);
 
   /// Runs until `stop`; then what still runs or waits is cancelled.
   void run(Inbox<Job>& inbox, std::stop_token stop);
@@ -41,6 +43,7 @@ class Scheduler {
   void enqueue(std::vector<Job> jobs);
   void drop_cancelled();
   void admit();
+  void take_cached();
   void step();
   std::vector<Row> plan() const;
   RowWork work_of(Sequence& sequence, int tokens) const;
@@ -63,6 +66,7 @@ class Scheduler {
   const int context_length_;
   const std::vector<tensor::CacheSpec> cache_specs_;
   const Runner runner_;
+  PromptCache* const prompt_cache_;  // null: none
   Counters& counters_;
   MaskWorker mask_worker_;
   std::uint64_t next_id_ = 1;

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/prompt_cache/row_blocks.h"
 #include "tensor/cache/layer_cache.h"
 
 namespace hearth::engine {
@@ -21,6 +22,7 @@ struct Sequence {
   std::uint64_t seed = 0;
   int token_limit = 0;  // most tokens to deliver: max_tokens, and what the context leaves
   tensor::SequenceCache cache;
+  RowBlocks blocks;             // of the prompt cache
   std::vector<TokenId> tokens;  // the prompt, then what was generated
   int forwarded = 0;            // of `tokens`, those whose keys and values are in the cache
   int generated = 0;

@@ -5,13 +5,18 @@
 
 namespace hearth::engine {
 
+struct TinyModelOptions {
+  int window = 0;  // of the first layer; 0: full attention
+  int context_length = 256;
+};
+
 /// A folder with config.json and model.safetensors, removed with the object.
 class TinyModel {
  public:
   static constexpr int vocab_size = 96;
-  static constexpr int context_length = 256;
+  static constexpr int context_length = 256;  // unless the options say otherwise
 
-  TinyModel();
+  explicit TinyModel(TinyModelOptions options = {});
   ~TinyModel();
   TinyModel(const TinyModel&) = delete;
   const std::filesystem::path& folder() const { return folder_; }

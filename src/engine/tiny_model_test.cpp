@@ -49,20 +49,24 @@ std::unordered_map<std::string, mx::array> random_weights() {
 
 }  // namespace
 
-TinyModel::TinyModel() {
+TinyModel::TinyModel(TinyModelOptions options) {
   static std::atomic<int> count{0};
   folder_ = fs::temp_directory_path() / fmt::format("hearth-tiny-{}-{}", ::getpid(), ++count);
   fs::create_directories(folder_);
-  const Json config{{"model_type", "llama"},
-                    {"hidden_size", dims},
-                    {"intermediate_size", hidden},
-                    {"num_hidden_layers", layers},
-                    {"num_attention_heads", heads},
-                    {"num_key_value_heads", kv_heads},
-                    {"rms_norm_eps", 1e-5},
-                    {"vocab_size", vocab_size},
-                    {"max_position_embeddings", context_length},
-                    {"tie_word_embeddings", true}};
+  Json config{{"model_type", "llama"},
+              {"hidden_size", dims},
+              {"intermediate_size", hidden},
+              {"num_hidden_layers", layers},
+              {"num_attention_heads", heads},
+              {"num_key_value_heads", kv_heads},
+              {"rms_norm_eps", 1e-5},
+              {"vocab_size", vocab_size},
+              {"max_position_embeddings", options.context_length},
+              {"tie_word_embeddings", true}};
+  if (options.window > 0) {
+    config["layer_types"] = {"sliding_attention", "full_attention"};
+    config["sliding_window"] = options.window;
+  }
   if (auto ok = write_file(folder_ / "config.json", config.dump()); !ok) {
     throw std::runtime_error(ok.error().message);
   }

@@ -1,0 +1,69 @@
+// Keys and values of prompts and answers that later prompts begin with.
+//
+// A sequence's tokens are cut into blocks whose keys are chained, so that what two prompts have in
+// common is found whatever follows, and forks of a conversation share what came before. A row that
+// takes blocks gives the same tokens as one that computes them, to the bit:
+// - Our kernels give a token the same keys and values however its prompt was cut into steps and
+//   whatever ran beside it. A block is a page of 64 tokens, prompt or answer.
+// - At tier l1 they depend on the chunk that a token ran in, as in mlx-lm. There the blocks are the
+//   chunks that the prompt runs in alone, and answers are not kept.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "engine/engine.h"
+#include "engine/prompt_cache/block_index.h"
+#include "engine/prompt_cache/cache_layout.h"
+#include "engine/sequence.h"
+
+namespace hearth::engine {
+
+class PromptCache {
+ public:
+  /// @param new_caches  makes a new sequence's caches
+  PromptCache(const EngineOptions& options, std::function<tensor::SequenceCache()> new_caches);
+
+  // --- engine thread
+
+  /// Before a step: gives a row whose prompt is under way what the cache has beyond what it has
+  /// itself. At least one token is left to compute.
+  void take(Sequence& row);
+
+  /// Most tokens that a step may bring for a row, of `tokens`, so that its state can be kept.
+  int step_limit(const Sequence& row, int tokens) const;
+
+  /// After a step that was evaluated: keeps the row's new blocks.
+  void publish(Sequence& row);
+
+  /// The row ends here, finished or cancelled, with all that it forwarded sound.
+  void finish(Sequence& row);
+
+  // --- any thread
+
+  void close_session(const std::string& session);
+  PromptCacheStats stats() const;
+
+ private:
+  std::optional<int> end_of_block(const Sequence& row, int block) const;
+  int start_of_block(const Sequence& row, int block) const;
+  std::span<const TokenId> tokens_of_block(const Sequence& row, int block) const;
+  /// Makes the row's first `count` keys known.
+  void name_blocks(Sequence& row, int count) const;
+  int blocks_before(const Sequence& row, int tokens) const;
+  std::vector<CachedBlock> find_chain(const Sequence& row, int count) const;
+  void start_from(Sequence& row, std::span<const CachedBlock> chain);
+  void publish_block(Sequence& row, int block);
+  void keep_tails(const Sequence& row);
+
+  const Tier tier_;
+  const int chunk_;  // of a prompt at tier l1
+  const std::function<tensor::SequenceCache()> new_caches_;
+  const CacheLayout layout_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  BlockIndex index_;
+  PromptCacheStats stats_;
+};
+
+}  // namespace hearth::engine

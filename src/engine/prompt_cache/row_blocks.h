@@ -1,0 +1,20 @@
+// What the prompt cache knows of one sequence.
+#pragma once
+
+#include <vector>
+
+#include "engine/prompt_cache/block_key.h"
+
+namespace hearth::engine {
+
+struct RowBlocks {
+  BlockKey root;               // of the namespace, once `keys` has one
+  std::vector<BlockKey> keys;  // of its first blocks, as far as they were asked for
+  /// The key before block `block`, which must be known.
+  const BlockKey& parent(int block) const { return block == 0 ? root : keys[block - 1]; }
+
+  int published = 0;  // of its blocks, those that are or were in the cache
+  int taken = 0;      // tokens that were not computed
+};
+
+}  // namespace hearth::engine
