@@ -20,6 +20,10 @@ std::string_view to_string(ErrorCode code) {
       return "too_large";
     case ErrorCode::overloaded:
       return "overloaded";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::engine_lost:
+      return "engine_lost";
     case ErrorCode::cancelled:
       return "cancelled";
     case ErrorCode::unsupported:

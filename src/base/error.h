@@ -16,6 +16,8 @@ enum class ErrorCode {
   not_found,         // path, model, file, id; HTTP 404
   too_large,         // a body over its limit; HTTP 413
   overloaded,        // a queue is full; HTTP 429
+  unavailable,       // a model that there is no room for now; HTTP 503
+  engine_lost,       // the process that ran the model is gone; HTTP 502
   cancelled,         // the caller went away; HTTP 499
   unsupported,       // a combination that nothing here can run; HTTP 501
   corrupt_file,      // a file is broken, truncated or of the wrong shape

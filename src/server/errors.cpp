@@ -22,6 +22,10 @@ int status_of(ErrorCode code) {
       return 413;
     case ErrorCode::overloaded:
       return 429;
+    case ErrorCode::unavailable:
+      return 503;
+    case ErrorCode::engine_lost:
+      return 502;
     case ErrorCode::cancelled:
       return 499;
     case ErrorCode::unsupported:

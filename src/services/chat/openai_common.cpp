@@ -25,6 +25,8 @@ constexpr OpenAiError openai_errors[] = {
     {ErrorCode::not_found, "not_found_error", "not_found"},
     {ErrorCode::too_large, "request_too_large", nullptr},
     {ErrorCode::overloaded, "server_overloaded", "queue_full"},
+    {ErrorCode::unavailable, "server_error", "model_unavailable"},
+    {ErrorCode::engine_lost, "server_error", "engine_unavailable"},
     {ErrorCode::cancelled, "request_cancelled", "request_cancelled"},
     {ErrorCode::unsupported, "not_implemented", "unsupported_execution"},
 };
