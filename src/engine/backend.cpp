@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <unistd.h>
 
 #include "engine/engine.h"
@@ -37,6 +40,13 @@ Memory memory() {
   return {.active = mx::get_active_memory(),
           .peak = mx::get_peak_memory(),
           .cache = mx::get_cache_memory()};
+}
+
+void release_memory() {
+  mx::clear_cache();
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace hearth::engine

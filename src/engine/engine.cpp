@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "base/log.h"
@@ -41,6 +42,37 @@ Result<mx::Device> choose_device(const std::string& name) {
   return mx::Device(mx::Device::gpu, index);
 }
 
+/// The calling thread's stream of CPU work for as long as this lives. MLX never ends the thread
+/// that it starts for such a stream, so those of engines that ended are used again.
+class CpuStream {
+ public:
+  CpuStream() : stream_(take()) { mx::set_default_stream(stream_); }
+  ~CpuStream() {
+    const std::scoped_lock lock(mutex());
+    free().push_back(stream_);
+  }
+  CpuStream(const CpuStream&) = delete;
+
+ private:
+  static mx::Stream take() {
+    const std::scoped_lock lock(mutex());
+    if (free().empty()) return mx::new_thread_unsafe_stream(mx::Device::cpu);
+    const mx::Stream stream = free().back();
+    free().pop_back();
+    return stream;
+  }
+  static std::mutex& mutex() {  // guards free()
+    static std::mutex mutex;
+    return mutex;
+  }
+  static std::vector<mx::Stream>& free() {
+    static std::vector<mx::Stream> streams;
+    return streams;
+  }
+
+  const mx::Stream stream_;
+};
+
 }  // namespace
 
 struct Engine::Impl {
@@ -65,7 +97,8 @@ struct Engine::Impl {
 Result<models::Loaded> Engine::Impl::load(const std::filesystem::path& path) {
   const auto device = choose_device(options.device);
   if (!device) return fail(device.error());
-  mx::set_default_device(*device);
+  // Engines that run already read it: it is written only to be changed.
+  if (mx::default_device() != *device) mx::set_default_device(*device);
   kernels = options.tier == Tier::fast && device->type == mx::Device::cpu;
   if (kernels) kernels::set_threads(options.threads);
   return models::load(path, kernels ? tensor::Execution::kernels : tensor::Execution::plain);
@@ -112,9 +145,11 @@ Result<std::unique_ptr<Engine>> Engine::load(const std::filesystem::path& model,
   auto impl = std::make_unique<Impl>(std::move(options));
   std::promise<Result<void>> loaded;
   auto outcome = loaded.get_future();
-  impl->thread =
-      std::jthread([&impl = *impl, model, loaded = std::move(loaded)](
-                       std::stop_token stop) mutable { impl.run(model, std::move(loaded), stop); });
+  impl->thread = std::jthread(
+      [&impl = *impl, model, loaded = std::move(loaded)](std::stop_token stop) mutable {
+        const CpuStream stream;
+        impl.run(model, std::move(loaded), stop);
+      });
   if (auto ok = outcome.get(); !ok) return fail(ok.error());
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }

@@ -122,5 +122,7 @@ struct Memory {
   std::size_t active = 0, peak = 0, cache = 0;
 };
 Memory memory();
+/// Gives what freed arrays left in MLX's and the C library's hands back to the system.
+void release_memory();
 
 }  // namespace hearth::engine
