@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/file.h"
 
 namespace hearth::cli {
@@ -35,22 +38,56 @@ tl::unexpected<Error> wrong(const fs::path& path, unsigned line, std::string_vie
   return fail(ErrorCode::usage, fmt::format("{}, line {}: {}", path.string(), line, what));
 }
 
-Result<void> add_table(ConfigFile& file, const toml::table& table, const std::string& verb) {
+Result<std::vector<ConfigValue>> flat_table(const ConfigFile& file, const toml::table& table,
+                                            const std::string& verb) {
+  std::vector<ConfigValue> out;
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    if (const auto* inner = node.as_table(); inner != nullptr && verb.empty()) {
-      if (auto added = add_table(file, *inner, name); !added) return added;
-      continue;
-    }
     auto values = values_of(node);
     if (!values) {
       return wrong(file.path, node.source().begin.line,
                    fmt::format("{} is a {}, expected text, a number, true or false", name,
                                node.is_table() ? "table" : "value of another kind"));
     }
-    file.values.push_back(
-        {verb, name, std::move(*values), static_cast<int>(node.source().begin.line)});
+    out.push_back({verb, name, std::move(*values), static_cast<int>(node.source().begin.line)});
   }
+  return out;
+}
+
+/// [models."org/name"] and its like.
+Result<void> add_models(ConfigFile& file, const toml::table& table) {
+  for (const auto& [key, node] : table) {
+    const auto line = node.source().begin.line;
+    const auto* section = node.as_table();
+    if (section == nullptr) {
+      return wrong(file.path, line,
+                   fmt::format("models.{} is a value, expected a section [models.\"{}\"]",
+                               key.str(), key.str()));
+    }
+    auto values = flat_table(file, *section, "serve");
+    if (!values) return fail(values.error());
+    file.models.push_back({std::string(key.str()), std::move(*values), static_cast<int>(line)});
+  }
+  return {};
+}
+
+Result<void> add_tables(ConfigFile& file, const toml::table& root) {
+  toml::table common;
+  for (const auto& [key, node] : root) {
+    const auto* table = node.as_table();
+    if (table == nullptr) {
+      common.insert(key, node);
+    } else if (key.str() == "models") {
+      if (auto added = add_models(file, *table); !added) return added;
+    } else {
+      auto values = flat_table(file, *table, std::string(key.str()));
+      if (!values) return fail(values.error());
+      std::ranges::move(*values, std::back_inserter(file.values));
+    }
+  }
+  auto values = flat_table(file, common, "");
+  if (!values) return fail(values.error());
+  std::ranges::move(*values, std::back_inserter(file.values));
   return {};
 }
 
@@ -67,7 +104,7 @@ const ConfigValue* ConfigFile::find(std::string_view verb, std::string_view key)
 }
 
 Result<ConfigFile> read_config_file(const fs::path& path, bool required) {
-  ConfigFile file{.path = path, .values = {}};
+  ConfigFile file{.path = path, .values = {}, .models = {}};
   std::error_code ec;
   if (!required && !fs::exists(path, ec)) return file;
   const auto text = read_file(path);
@@ -76,7 +113,7 @@ Result<ConfigFile> read_config_file(const fs::path& path, bool required) {
   }
   try {
     const toml::table table = toml::parse(*text);
-    if (auto added = add_table(file, table, ""); !added) return fail(added.error());
+    if (auto added = add_tables(file, table); !added) return fail(added.error());
   } catch (const toml::parse_error& e) {
     return wrong(path, e.source().begin.line, e.description());
   }

@@ -3,6 +3,8 @@
 //   device = "cpu"
 //   [serve]
 //   port = 9000
+//   [models."org/name"]
+//   temperature = 0.2
 #pragma once
 
 #include <filesystem>
@@ -22,9 +24,17 @@ struct ConfigValue {
   int line = 0;
 };
 
+/// What is said of one model.
+struct ModelSection {
+  std::string model;
+  std::vector<ConfigValue> values;
+  int line = 0;
+};
+
 struct ConfigFile {
   std::filesystem::path path;
   std::vector<ConfigValue> values;
+  std::vector<ModelSection> models;
 
   /// What stands for `key` under the verb, else for every verb.
   const ConfigValue* find(std::string_view verb, std::string_view key) const;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/file.h"
@@ -35,6 +36,30 @@ TEST_F(ConfigFileTest, values_keep_their_section_and_line) {
   EXPECT_EQ(config->find("serve", "top-p")->values.front(), "0.9");
   EXPECT_THAT(config->find("serve", "allowed-origins")->values, ElementsAre("a", "b"));
   EXPECT_EQ(config->find("chat", "port"), nullptr);
+}
+
+TEST_F(ConfigFileTest, models_have_sections_of_their_own) {
+  write(
+      "[models.\"org/a\"]\ntemperature = 0.2\npin = true\n\n[models.b]\nbatch = 2\n"
+      "[serve]\nbatch = 4\n");
+  const auto config = read_config_file(path, true);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->find("serve", "batch")->values.front(), "4");
+  EXPECT_EQ(config->find("serve", "temperature"), nullptr);
+  ASSERT_EQ(config->models.size(), 2u);
+  const auto& section = config->models[0].model == "org/a" ? config->models[0] : config->models[1];
+  EXPECT_EQ(section.model, "org/a");
+  ASSERT_EQ(section.values.size(), 2u);
+  const auto said = std::ranges::find(section.values, "temperature", &ConfigValue::key);
+  EXPECT_EQ(said->values.front(), "0.2");
+  EXPECT_EQ(said->line, 2);
+}
+
+TEST_F(ConfigFileTest, a_value_where_a_models_section_belongs_is_refused_with_its_line) {
+  write("[models]\ntiny = 5\n");
+  const auto config = read_config_file(path, true);
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("line 2: models.tiny is a value"));
 }
 
 TEST_F(ConfigFileTest, a_missing_file_is_empty_unless_it_was_named) {

@@ -102,6 +102,18 @@ void warn_of_no_effect(const Arguments& arguments, Terminal& terminal) {
   }
 }
 
+/// The flags of the command line, each value with its long name.
+std::vector<GivenFlag> given_flags(const OptionTable& table, const Arguments& arguments) {
+  std::vector<GivenFlag> out;
+  for (const Option* option : table.options()) {
+    const auto found = arguments.given.find(option);
+    if (found == arguments.given.end()) continue;
+    for (const auto& value : found->second)
+      out.push_back({option->name(), value, option->value.empty()});
+  }
+  return out;
+}
+
 Result<int> run_verb(const Verb& verb, std::vector<std::string> arguments, Context& context) {
   const auto command = verb.make();
   CommonOptions common;
@@ -128,6 +140,8 @@ Result<int> run_verb(const Verb& verb, std::vector<std::string> arguments, Conte
     warn_of_unknown_keys(*config, context);
     warn_of_no_effect(*split, context.terminal);
   }
+  context.config = *config;
+  context.given = given_flags(table, *split);
   context.words = take_positionals(table, *split);
   if (!context.words.empty() && !verb.takes_words) {
     return fail(ErrorCode::usage, fmt::format("{} takes no argument '{}'; see `hearth help {}`",

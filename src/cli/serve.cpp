@@ -1,12 +1,11 @@
 // serve: the HTTP server with the chat page. It answers /health at once; the model loads meanwhile.
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <future>
-#include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -17,7 +16,10 @@
 #include "cli/hangup.h"
 #include "cli/model_argument.h"
 #include "cli/sampling_options.h"
+#include "cli/served_models.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
+#include "cli/worker_process.h"
 #include "server/server.h"
 
 namespace hearth::cli {
@@ -48,21 +50,6 @@ void NetworkOptions::declare(OptionTable& table) {
                  "answer whatever `model` a request names; without it an unknown one is a 404"));
 }
 
-std::vector<std::string> split_commas(const std::vector<std::string>& lists) {
-  std::vector<std::string> out;
-  for (std::string_view list : lists) {
-    while (!list.empty()) {
-      const auto comma = std::min(list.find(','), list.size());
-      auto word = list.substr(0, comma);
-      while (word.starts_with(' ')) word.remove_prefix(1);
-      while (word.ends_with(' ')) word.remove_suffix(1);
-      if (!word.empty()) out.emplace_back(word);
-      list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-  }
-  return out;
-}
-
 /// HEARTH_SHUTDOWN_TIMEOUT_MS, if it is a finite number above 0.
 std::optional<std::chrono::milliseconds> shutdown_limit(const Environment& environment) {
   const auto text = environment.get("HEARTH_SHUTDOWN_TIMEOUT_MS");
@@ -91,6 +78,7 @@ class Serve : public Command {
     table.add(text("--chat-template", "FILE", &template_file_,
                    "a Jinja file in place of the model's template"));
     network_.declare(table);
+    pool_.declare(table);
     engine_.declare(table);
     declare_scheduling(table);
     table.section("Defaults of requests");
@@ -98,15 +86,6 @@ class Serve : public Command {
     table.add(on_off("--thinking", &thinking_, "let models think that can")
                   .with_default("the model's own"));
     declare_mlx_lm(table);
-  }
-
-  Result<void> check(const Context&) override {
-    if (template_file_.empty()) return {};
-    auto source = read_file(template_file_);
-    if (!source)
-      return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
-    template_ = std::move(*source);
-    return {};
   }
 
   Result<int> run(Context& context) override {
@@ -117,9 +96,15 @@ class Serve : public Command {
       log::info("SIGHUP: {} models indexed", models);
     });
     raise_descriptor_limit();
+    auto models = served_models(
+        {.first = *choice, .served_name = network_.served_name, .defaults = defaults(context)},
+        pool_, context);
+    if (!models) return fail(models.error());
+    if (auto sound = read_templates(*models); !sound) return fail(sound.error());
     auto listening = server::Server::listen(server_options(context));
     if (!listening) return fail(listening.error());
     server::Server& server = **listening;
+    if (is_worker()) end_with_parent();
     server.stop_on_signals();
     if (!is_loopback(network_.host) && network_.api_key.empty() && !context.quiet) {
       context.terminal.warn(
@@ -127,7 +112,7 @@ class Serve : public Command {
                       "--api-key sets one",
                       network_.host));
     }
-    return load_and_wait(context, *choice, server);
+    return load_and_wait(context, *models, server);
   }
 
  private:
@@ -150,6 +135,41 @@ class Serve : public Command {
     table.add(refused("--min-p", "is a field of each request (min_p), not of the server"));
   }
 
+  bool is_worker() const { return !pool_.unix_socket.empty(); }
+
+  /// Who may ask what is the parent's to say, and it has chosen the model.
+  void as_worker(server::ServerOptions& out) const {
+    out.unix_socket = pool_.unix_socket;
+    out.api_key.clear();
+    out.allowed_origins.clear();
+    out.any_model = true;
+  }
+
+  services::ServerDefaults defaults(const Context& context) const {
+    return {.temperature = sampling_.temperature,
+            .top_p = sampling_.top_p,
+            .top_k = sampling_.top_k,
+            .max_tokens = sampling_.max_tokens,
+            .thinking = thinking_,
+            .grammars = context.environment.get("HEARTH_GRAMMAR") != "0"};
+  }
+
+  /// Of every model that has a file in place of its template.
+  Result<void> read_templates(const ServedModels& models) {
+    for (std::size_t i = 0; i < models.catalog.size(); ++i) {
+      const auto& own = models.settings[i].template_file;
+      const auto& file = own.empty() ? template_file_ : own;
+      templates_.emplace_back();
+      if (file.empty()) continue;
+      auto source = read_file(file);
+      if (!source) {
+        return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
+      }
+      templates_.back() = {file, std::move(*source)};
+    }
+    return {};
+  }
+
   server::ServerOptions server_options(const Context& context) const {
     server::ServerOptions out;
     out.host = network_.host;
@@ -158,54 +178,64 @@ class Serve : public Command {
     out.allowed_origins = split_commas(network_.origins);
     out.served_name = network_.served_name;
     out.any_model = network_.any_model;
-    out.defaults = {.temperature = sampling_.temperature,
-                    .top_p = sampling_.top_p,
-                    .top_k = sampling_.top_k,
-                    .max_tokens = sampling_.max_tokens,
-                    .thinking = thinking_,
-                    .grammars = context.environment.get("HEARTH_GRAMMAR") != "0"};
+    if (is_worker()) as_worker(out);
+    out.defaults = defaults(context);
     // Long enough for most answers, short enough for whoever waits for the program to end.
     out.shutdown_limit = shutdown_limit(context.environment).value_or(std::chrono::seconds(4));
     return out;
   }
 
-  /// Loads on a thread of its own, so that a stop need not wait for it.
-  Result<int> load_and_wait(Context& context, const ModelChoice& choice, server::Server& server) {
-    std::atomic<bool> loaded = false;
-    std::thread loader([&] {
-      load(context, choice, server);
-      loaded = true;
-    });
+  Result<int> load_and_wait(Context& context, ServedModels& models, server::Server& server) {
+    server::ModelSetup setup{.models = models.catalog, .limits = models.limits, .load = {}};
+    if (pool_.isolate && !is_worker()) {
+      setup.workers = worker_settings(context, models);
+      setup.ready = [&] { tell_ready(context, models.catalog.front().id, "", server); };
+    } else {
+      setup.load = [&](const services::CatalogModel& entry) {
+        return load(context, models, entry, server);
+      };
+    }
+    server.serve_models(std::move(setup));
     const auto ended = server.wait();
     const bool failed = !ended && ended.error().code != ErrorCode::cancelled;
-    if (!loaded && !failed) std::_Exit(exit_ok);  // stopped meanwhile: the load is not awaited
-    loader.join();
+    const bool free = server.release_models();
     if (failed) return fail(ended.error());
     if (!ended) context.terminal.warn(ended.error().message);  // streams that the stop cut
+    if (!free) std::_Exit(exit_ok);  // stopped meanwhile: the load is not awaited
     return exit_ok;
   }
 
-  void load(Context& context, const ModelChoice& choice, server::Server& server) const {
+  Result<std::shared_ptr<services::LoadedModel>> load(Context& context, const ServedModels& models,
+                                                      const services::CatalogModel& entry,
+                                                      const server::Server& server) {
+    const auto index = model_index(models, entry);
+    const ModelSettings& own = models.settings[index];
     auto options = engine_.options();
-    options.max_rows = batch_.value_or(concurrency_.value_or(8));
+    if (own.l1) options.tier = *own.l1 ? engine::Tier::l1 : engine::Tier::fast;
+    options.max_rows = own.batch.value_or(batch_.value_or(concurrency_.value_or(8)));
     auto model =
-        load_with_step(context.terminal, choice.path, choice.name, options, context.quiet, true);
-    if (model) model = with_template(std::move(*model));
-    if (!model) {
-      server.fail(model.error());
-      return;
-    }
-    server.set_model(*model);
-    tell_ready(context, **model, options, server);
-    if (!network_.no_open) open_browser(server.url() + "/", context.environment, context.terminal);
+        load_with_step(context.terminal, entry.path, entry.id, options, context.quiet, true);
+    if (model) model = with_template(std::move(*model), templates_[index]);
+    if (!model || told_ || is_worker()) return model;
+    told_ = true;
+    tell_ready(context, entry.id,
+               fmt::format(" on {}, tier {}, up to {} answers at a time", engine::backend().device,
+                           options.tier == engine::Tier::l1 ? "l1" : "fast", options.max_rows),
+               server);
+    return model;
   }
 
-  Result<std::shared_ptr<services::LoadedModel>> with_template(
-      std::shared_ptr<services::LoadedModel> model) const {
-    if (template_) {
-      auto chat = text::ChatTemplate::from_source(*template_, model->tokenizer);
-      if (!chat)
-        return fail(chat.error().code, fmt::format("{}: {}", template_file_, chat.error().message));
+  struct Template {
+    std::string file, source;  // both empty: the model's own
+  };
+
+  static Result<std::shared_ptr<services::LoadedModel>> with_template(
+      std::shared_ptr<services::LoadedModel> model, const Template& instead) {
+    if (!instead.file.empty()) {
+      auto chat = text::ChatTemplate::from_source(instead.source, model->tokenizer);
+      if (!chat) {
+        return fail(chat.error().code, fmt::format("{}: {}", instead.file, chat.error().message));
+      }
       model->chat_template = std::move(*chat);
     }
     if (!model->chat_template) {
@@ -214,17 +244,29 @@ class Serve : public Command {
     return model;
   }
 
-  void tell_ready(const Context& context, const services::LoadedModel& model,
-                  const engine::EngineOptions& options, const server::Server& server) const {
-    if (context.quiet) return;
+  server::WorkerSettings worker_settings(const Context& context, const ServedModels& models) const {
+    server::WorkerSettings out;
+    out.folder = context.folders.runtime / fmt::format("serve-{}", ::getpid());
+    out.drain_limit = shutdown_limit(context.environment).value_or(std::chrono::seconds(4)) +
+                      std::chrono::seconds(10);
+    out.arguments = [&](const services::CatalogModel& entry) {
+      const auto index = model_index(models, entry);
+      return worker_arguments(context, models.sections[index], entry);
+    };
+    return out;
+  }
+
+  void tell_ready(const Context& context, const std::string& name, const std::string& how,
+                  const server::Server& server) const {
     Terminal& terminal = context.terminal;
-    const auto& name = network_.served_name.empty() ? model.id : network_.served_name;
-    terminal.note(fmt::format("Ready: {} on {}, tier {}, up to {} answers at a time",
-                              terminal.paint_err(name, Style::bold), engine::backend().device,
-                              engine_.l1 ? "l1" : "fast", options.max_rows));
-    terminal.note(fmt::format("  chat  {}/", server.url()));
-    terminal.note(fmt::format("  API   {}/v1", server.url()));
-    terminal.note("  stop  Ctrl-C, or SIGTERM");
+    if (!context.quiet) {
+      terminal.note(fmt::format("Ready: {}{}", terminal.paint_err(name, Style::bold),
+                                how.empty() ? " in a process of its own" : how));
+      terminal.note(fmt::format("  chat  {}/", server.url()));
+      terminal.note(fmt::format("  API   {}/v1", server.url()));
+      terminal.note("  stop  Ctrl-C, or SIGTERM");
+    }
+    if (!network_.no_open) open_browser(server.url() + "/", context.environment, terminal);
   }
 
   ModelArgument model_;
@@ -232,7 +274,9 @@ class Serve : public Command {
   EngineFlags engine_;
   SamplingOptions sampling_;
   std::string template_file_;
-  std::optional<std::string> template_;
+  std::vector<Template> templates_;  // of each model of the catalog
+  PoolFlags pool_;
+  bool told_ = false;  // of the loading thread: that the server is ready
   std::optional<int> batch_, concurrency_;
   std::optional<bool> thinking_;
 };

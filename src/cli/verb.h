@@ -10,12 +10,20 @@
 #include "base/environment.h"
 #include "base/folders.h"
 #include "base/result.h"
+#include "cli/config_file.h"
 #include "cli/option.h"
 #include "cli/terminal.h"
 
 namespace hearth::cli {
 
 struct Verb;
+
+/// A flag as it was given.
+struct GivenFlag {
+  std::string name;  // the long one
+  std::string value;
+  bool is_switch = false;
+};
 
 /// What every verb is handed: nothing below reads the environment by itself.
 struct Context {
@@ -27,6 +35,8 @@ struct Context {
       words;  // positionals beyond those declared; help and completions take them
   bool quiet = false;
   bool verbose = false;
+  ConfigFile config = {};
+  std::vector<GivenFlag> given = {};  // of the command line
 };
 
 /// Exit codes.

@@ -75,7 +75,7 @@ HttpRequest head_of(const http::request<http::string_body>& message) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits,
+Connection::Connection(asio::io_context& io, Socket socket, const Limits& limits,
                        BodyBudget& bodies)
     : socket_(std::move(socket)), limits_(limits), bodies_(bodies),
       wakeup_(std::make_shared<Wakeup>(io)), deadline_(io),
@@ -99,7 +99,7 @@ asio::awaitable<void> Connection::run(Gate gate, Handler handler, Refused refuse
   }
   if (refused_ && !gone_) co_await linger();
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  socket_.shutdown(Socket::shutdown_both, ignored);
   socket_.close(ignored);
 }
 
@@ -140,7 +140,7 @@ asio::awaitable<bool> Connection::wait_for_bytes() {
   if (buffer_.size() > 0) co_return true;
   error_code error;
   set_deadline(limits_.idle_time);
-  co_await socket_.async_wait(asio::ip::tcp::socket::wait_read, into(error));
+  co_await socket_.async_wait(Socket::wait_read, into(error));
   clear_deadline();
   co_return !error && !closing_;
 }
@@ -316,7 +316,7 @@ void Connection::abort() {
 /// Closes our side first and reads what is still coming: a reset would take the reply with it.
 asio::awaitable<void> Connection::linger() {
   error_code error;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  socket_.shutdown(Socket::shutdown_send, error);
   set_deadline(linger_time);
   std::string sink(64 << 10, '\0');
   std::size_t bytes = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -44,8 +45,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Hears of a request that was refused before a handler could have it.
   using Refused = std::function<void(const Connection&)>;
 
-  Connection(asio::io_context& io, asio::ip::tcp::socket socket, const Limits& limits,
-             BodyBudget& bodies);
+  /// Of TCP or of a Unix socket.
+  using Socket = asio::generic::stream_protocol::socket;
+
+  Connection(asio::io_context& io, Socket socket, const Limits& limits, BodyBudget& bodies);
   ~Connection();
 
   /// Serves until the client leaves, a limit is passed or close_when_idle().
@@ -105,7 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void set_deadline(std::chrono::milliseconds limit);
   void clear_deadline();
 
-  asio::ip::tcp::socket socket_;
+  Socket socket_;
   const Limits& limits_;
   BodyBudget& bodies_;
   std::size_t body_reserved_ = 0;  // bytes taken from bodies_

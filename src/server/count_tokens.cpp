@@ -7,11 +7,10 @@ namespace hearth::server {
 
 Handled count_tokens(Context& context, Connection& connection, const Route& route) {
   const services::Protocol& protocol = *route.protocol;
-  auto count = [&protocol, defaults = context.options.defaults](
-                   const Json& body, const ModelPtr& model) -> Result<Json> {
-    auto request = protocol.parse(body, model->id);
+  auto count = [&protocol](const Json& body, const Served& served) -> Result<Json> {
+    auto request = protocol.parse(body, served.model->id);
     if (!request) return fail(request.error());
-    const auto ids = services::prompt_ids(*model, *request, defaults);
+    const auto ids = services::prompt_ids(*served.model, *request, served.defaults);
     if (!ids) return fail(ids.error());
     return Json{{"input_tokens", ids->size()}};
   };

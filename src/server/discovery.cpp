@@ -4,14 +4,9 @@
 
 #include "server/handlers.h"
 #include "server/model_name.h"
-#include "services/model.h"
 
 namespace hearth::server {
 namespace {
-
-std::int64_t unix_seconds(std::chrono::system_clock::time_point at) {
-  return std::chrono::system_clock::to_time_t(at);
-}
 
 std::string iso_time(std::int64_t seconds) {
   const std::time_t at = seconds;
@@ -22,65 +17,36 @@ std::string iso_time(std::int64_t seconds) {
   return {text, n};
 }
 
-Json gen_defaults(const services::GenerationDefaults& own) {
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  if (!own.temperature && !own.top_p && !own.top_k) return nullptr;
-  return {{"temperature", or_null(own.temperature)},
-          {"top_p", or_null(own.top_p)},
-          {"top_k", or_null(own.top_k)}};
+Json model_row(const Context& context, std::size_t model) {
+  Json row = context.pool.row(model);
+  row["created"] = context.started_seconds();
+  row["created_at"] = iso_time(context.started_seconds());
+  return row;
 }
 
-Json model_row(const Context& context) {
-  const auto& model = *context.model;
-  const auto created = unix_seconds(context.started);
-  const bool chats = model.chat_template != nullptr;
-  const bool tools = chats && model.chat_template->supports_tools();
-  const bool structured = context.options.defaults.grammars;
-  return {{"id", context.model_name},
-          {"object", "model"},
-          {"created", created},
-          {"owned_by", "hearth"},
-          {"type", "model"},
-          {"display_name", context.model_name},
-          {"created_at", iso_time(created)},
-          {"context_window", model.info.context_length},
-          {"max_input_tokens", model.info.context_length},
-          {"reasoning", chats && model.chat_template->supports_thinking()},
-          {"vision", false},
-          {"audio", false},
-          {"batch_mode", context.batch_mode()},
-          {"tools", tools},
-          {"structured_output", structured},
-          {"embeddings", false},
-          {"adapters", false},
-          {"training", false},
-          {"capabilities",
-           {{"chat_completions", chats},
-            {"text_completions", true},
-            {"anthropic_messages", chats},
-            {"responses", chats},
-            {"streaming", true},
-            {"tools", tools},
-            {"structured_output", structured},
-            {"logprobs", true},
-            {"embeddings", false},
-            {"vision", false},
-            {"audio", false},
-            {"adapters", false},
-            {"training", false}}},
-          {"gen_defaults", gen_defaults(model.defaults)}};
+/// 503 while the first model's worker is down for good.
+HttpReply health_of_worker(const Context& context) {
+  const bool down = context.pool.down(0).has_value();
+  const bool there = context.first_model() != nullptr;
+  return json_reply(down ? 503 : 200, {{"status", down ? "unavailable" : "ok"},
+                                       {"isolated", true},
+                                       {"worker", down    ? "down"
+                                                  : there ? "ready"
+                                                          : "absent"}});
 }
 
 }  // namespace
 
-Handled health(Context&, Connection& connection, const Route&) {
+Handled health(Context& context, Connection& connection, const Route&) {
   HttpReply reply{.body = R"({"status": "ok"})"};
+  if (context.isolated()) reply = health_of_worker(context);
   co_await connection.reply(std::move(reply));
 }
 
 Handled about(Context& context, Connection& connection, const Route&) {
   Json body{{"name", "hearth"}, {"version", HEARTH_VERSION}};
-  body["model"] = context.model ? Json(context.model_name) : Json();
+  const bool known = context.pool.is_open() && context.pool.was_resident(0);
+  body["model"] = known ? Json(context.pool.models().front().id) : Json();
   body["endpoints"] = Json::array();
   for (const Route& route : routes()) {
     body["endpoints"].push_back(fmt::format("{} {}", route.method, route.path));
@@ -89,36 +55,40 @@ Handled about(Context& context, Connection& connection, const Route&) {
 }
 
 Handled list_models(Context& context, Connection& connection, const Route&) {
-  const auto model = co_await context.wait_for_model(connection);
+  const auto known = co_await context.wait_for_rows(connection);
   if (connection.gone()) co_return;
-  if (!model) {
-    co_await connection.reply(error_reply(model.error()));
+  if (!known) {
+    co_await connection.reply(error_reply(known.error()));
     co_return;
   }
-  const Json data = Json::array({model_row(context)});
+  Json data = Json::array();
+  for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
+    data.push_back(model_row(context, i));
+  }
   const Json body{{"object", "list"},
                   {"data", data},
                   {"has_more", false},
-                  {"first_id", context.model_name},
-                  {"last_id", context.model_name},
+                  {"first_id", data.front()["id"]},
+                  {"last_id", data.back()["id"]},
                   {"models", data}};
   co_await connection.reply(json_reply(200, body));
 }
 
 Handled show_model(Context& context, Connection& connection, const Route& route) {
-  const auto model = co_await context.wait_for_model(connection);
+  const auto known = co_await context.wait_for_rows(connection);
   if (connection.gone()) co_return;
+  Result<std::size_t> model = 0;
+  if (known) {
+    model = model_named(context, route.rest(connection.request().path));
+  } else {
+    model = fail(known.error());
+  }
   if (!model) {
     co_await connection.reply(error_reply(model.error()));
     co_return;
   }
-  const std::string id = route.rest(connection.request().path);
-  if (!names_served_model(context, id)) {
-    co_await connection.reply(error_reply(unknown_model(context, id)));
-    co_return;
-  }
-  Json body = model_row(context);
-  body["data"] = Json::array({model_row(context)});
+  Json body = model_row(context, *model);
+  body["data"] = Json::array({model_row(context, *model)});
   co_await connection.reply(json_reply(200, body));
 }
 

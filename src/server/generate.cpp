@@ -5,7 +5,6 @@
 
 #include "server/envelope.h"
 #include "server/handlers.h"
-#include "server/model_name.h"
 #include "server/sse.h"
 #include "services/chat/openai_common.h"
 #include "services/chat/told_constraint.h"
@@ -22,38 +21,28 @@ struct Prepared {
   std::string warning;        // a header's; empty: none
 };
 
-/// Errors: invalid_request; not_found, for the name of another model.
-Result<Json> checked_body(const Context& context, const std::string& body) {
-  auto json = object_body(body);
-  if (!json) return json;
-  if (auto named = check_model_name(context, *json); !named) return fail(named.error());
-  return json;
-}
-
 struct Preparation {
-  std::string body;
+  Json body;
   const services::Protocol& protocol;
-  ModelPtr model;
-  services::ServerDefaults defaults;
+  ServedPtr served;
   services::ReplyInfo info;
   std::chrono::steady_clock::time_point arrived;
   Extras extras;
-  const Context& context;
 
   Result<Prepared> operator()();
 };
 
 Result<Prepared> Preparation::operator()() {
-  auto json = checked_body(context, body);
-  if (json && extras.complete) json = extras.complete(std::move(*json), model);
+  Result<Json> json = std::move(body);
+  if (extras.complete) json = extras.complete(std::move(*json), *served);
   if (!json) return fail(json.error());
   Prepared out;
-  if (extras.at_once) out.ready = extras.at_once(*json);
+  if (extras.at_once) out.ready = extras.at_once(*json, *served);
   if (out.ready) return out;
   auto request = protocol.parse(*json, info.model);
   if (!request) return fail(request.error());
-  if (!defaults.grammars) out.warning = services::tell_constraint(*request);
-  auto answer = services::Answer::start(model, *request, defaults, arrived);
+  if (!served->defaults.grammars) out.warning = services::tell_constraint(*request);
+  auto answer = services::Answer::start(served->model, *request, served->defaults, arrived);
   if (!answer) return fail(answer.error());
   info.prompt_tokens = (*answer)->usage().prompt_tokens;
   out.encoder = protocol.encoder(*request, std::move(info));
@@ -62,11 +51,11 @@ Result<Prepared> Preparation::operator()() {
   return out;
 }
 
-services::ReplyInfo reply_info(const Context& context, const services::LoadedModel& model) {
-  return {.model = context.model_name,
-          .fingerprint = context.fingerprint,
+services::ReplyInfo reply_info(const Served& served) {
+  return {.model = served.name,
+          .fingerprint = served.fingerprint,
           .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
-          .tokenizer = model.tokenizer.get()};
+          .tokenizer = served.model->tokenizer.get()};
 }
 
 }  // namespace
@@ -79,6 +68,12 @@ Result<Json> object_body(const std::string& body) {
   return json;
 }
 
+asio::awaitable<Result<Json>> read_object(Context& context, Connection& connection) {
+  auto parse = [body = std::move(connection.request().body)] { return object_body(body); };
+  auto json = co_await context.prepare(std::move(parse));
+  co_return json;
+}
+
 HttpReply protocol_error(Connection& connection, const services::Protocol& protocol,
                          const Error& error) {
   auto reply = error_reply(error);
@@ -89,20 +84,24 @@ HttpReply protocol_error(Connection& connection, const services::Protocol& proto
 asio::awaitable<void> generate_with(Context& context, Connection& connection,
                                     const services::Protocol& protocol, Extras extras) {
   const auto arrived = std::chrono::steady_clock::now();
-  const auto model = co_await context.wait_for_model(connection);
+  auto body = co_await read_object(context, connection);
+  Result<Lease> lease;
+  if (body) {
+    lease = co_await context.lease(connection, *body);
+  } else {
+    lease = fail(body.error());
+  }
   if (connection.gone()) co_return;
-  if (!model) {
-    co_await connection.reply(protocol_error(connection, protocol, model.error()));
+  if (!lease) {
+    co_await connection.reply(protocol_error(connection, protocol, lease.error()));
     co_return;
   }
-  Preparation work{.body = std::move(connection.request().body),
+  Preparation work{.body = std::move(*body),
                    .protocol = protocol,
-                   .model = *model,
-                   .defaults = context.options.defaults,
-                   .info = reply_info(context, **model),
+                   .served = lease->served(),
+                   .info = reply_info(**lease),
                    .arrived = arrived,
-                   .extras = extras,
-                   .context = context};
+                   .extras = extras};
   connection.watch();
   auto prepared = co_await context.prepare(std::move(work));
   if (!prepared) {
@@ -135,18 +134,21 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
 
 asio::awaitable<void> answer_about(
     Context& context, Connection& connection, const services::Protocol& protocol,
-    std::function<Result<Json>(const Json& body, const ModelPtr& model)> work) {
-  const auto model = co_await context.wait_for_model(connection);
+    std::function<Result<Json>(const Json& body, const Served& served)> work) {
+  auto body = co_await read_object(context, connection);
+  Result<Lease> lease;
+  if (body) {
+    lease = co_await context.lease(connection, *body);
+  } else {
+    lease = fail(body.error());
+  }
   if (connection.gone()) co_return;
-  if (!model) {
-    co_await connection.reply(protocol_error(connection, protocol, model.error()));
+  if (!lease) {
+    co_await connection.reply(protocol_error(connection, protocol, lease.error()));
     co_return;
   }
-  auto job = [work = std::move(work), body = std::move(connection.request().body), loaded = *model,
-              &context]() -> Result<Json> {
-    auto json = checked_body(context, body);
-    if (!json) return json;
-    return work(*json, loaded);
+  auto job = [work = std::move(work), body = std::move(*body), served = lease->served()] {
+    return work(body, *served);
   };
   const auto result = co_await context.prepare(std::move(job));
   HttpReply reply =

@@ -11,15 +11,13 @@
 
 namespace hearth::server {
 
-using ModelPtr = std::shared_ptr<services::LoadedModel>;
-
 /// What a route does besides parsing and encoding. `complete` runs on a worker, `finished` on the
 /// I/O thread.
 struct Extras {
   /// Puts into the body what it only refers to. Errors are the client's answer.
-  std::function<Result<Json>(Json body, const ModelPtr& model)> complete;
+  std::function<Result<Json>(Json body, const Served& served)> complete;
   /// The reply of a body that needs no generation; none for the others.
-  std::function<std::optional<Json>(const Json& body)> at_once;
+  std::function<std::optional<Json>(const Json& body, const Served& served)> at_once;
   /// After the last event of an answer that did not fail, before its last frame is sent.
   std::function<void(const Json& body)> finished;
 };
@@ -27,11 +25,14 @@ struct Extras {
 asio::awaitable<void> generate_with(Context& context, Connection& connection,
                                     const services::Protocol& protocol, Extras extras);
 
-/// Answers with `work(body, model)`, run on a worker: for routes that ask about a request without
+/// Answers with `work(body, served)`, run on a worker: for routes that ask about a request without
 /// running it. Errors go out in the protocol's envelope.
 asio::awaitable<void> answer_about(
     Context& context, Connection& connection, const services::Protocol& protocol,
-    std::function<Result<Json>(const Json& body, const ModelPtr& model)> work);
+    std::function<Result<Json>(const Json& body, const Served& served)> work);
+
+/// The request's body, parsed on a worker. Errors: invalid_request; overloaded.
+asio::awaitable<Result<Json>> read_object(Context& context, Connection& connection);
 
 /// The error in the protocol's envelope.
 HttpReply protocol_error(Connection& connection, const services::Protocol& protocol,

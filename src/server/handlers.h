@@ -31,6 +31,10 @@ Handled health(Context&, Connection&, const Route&);
 Handled about(Context&, Connection&, const Route&);
 Handled list_models(Context&, Connection&, const Route&);
 Handled show_model(Context&, Connection&, const Route&);
+/// The processes that run the models.
+Handled engine_process(Context&, Connection&, const Route&);
+/// A worker's end, by its parent.
+Handled drain(Context&, Connection&, const Route&);
 Handled stats(Context&, Connection&, const Route&);
 Handled metrics(Context&, Connection&, const Route&);
 Handled openapi(Context&, Connection&, const Route&);

@@ -73,6 +73,12 @@ std::string Metrics::print(const Gauges& gauges) const {
   return out;
 }
 
+std::string Metrics::print_front(const Gauges& gauges) const {
+  std::string out;
+  print_server(gauges, out);
+  return out;
+}
+
 void Metrics::print_server(const Gauges& gauges, std::string& out) const {
   head(out, "hearth_info", "gauge", "What is running.");
   fmt::format_to(std::back_inserter(out), "hearth_info{{version=\"{}\",model=\"{}\"}} 1\n",
@@ -88,6 +94,7 @@ void Metrics::print_server(const Gauges& gauges, std::string& out) const {
   request_seconds.print("hearth_request_seconds", "Time from a request to its reply's end.", out);
   value(out, "hearth_connections", "gauge", "Open connections.", gauges.connections);
   value(out, "hearth_requests_preparing", "gauge", "Requests being tokenised.", gauges.preparing);
+  value(out, "hearth_models_resident", "gauge", "Models that are loaded.", gauges.models_resident);
   value(out, "hearth_responses_stored", "gauge", "Responses that are kept.",
         gauges.responses_stored);
   value(out, "hearth_responses_stored_bytes", "gauge", "Bytes of responses that are kept.",
@@ -136,7 +143,7 @@ void Metrics::print_engine(const Gauges& gauges, std::string& out) {
   value(out, "hearth_memory_cache_bytes", "gauge", "MLX memory kept for reuse.",
         gauges.memory_cache);
   value(out, "hearth_memory_total_bytes", "gauge", "Memory of the device.", gauges.memory_total);
-  value(out, "hearth_weights_bytes", "gauge", "Bytes of the model's weights.",
+  value(out, "hearth_weights_bytes", "gauge", "Bytes of the models' weights.",
         gauges.weights_bytes);
 }
 

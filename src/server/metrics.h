@@ -29,7 +29,8 @@ class Histogram {
 struct Gauges {
   int connections = 0;
   int preparing = 0;
-  std::string model;         // empty until there is one
+  std::string model;  // the first one; empty while it is not resident
+  int models_resident = 0;
   std::int64_t started = 0;  // Unix seconds
   int rows_max = 0;
   int rows_active = 0;
@@ -73,6 +74,8 @@ struct Metrics {
 
   /// The text exposition format, version 0.0.4.
   std::string print(const Gauges& gauges) const;
+  /// The part of it that a server tells whose models are elsewhere.
+  std::string print_front(const Gauges& gauges) const;
 
  private:
   void print_server(const Gauges& gauges, std::string& out) const;

@@ -2,39 +2,47 @@
 
 #include <fmt/format.h>
 
+#include "server/context.h"
 #include "services/chat/fields.h"
 
 namespace hearth::server {
 namespace {
 
-bool is_name(const Context& context, std::string_view name) {
-  const auto& model = *context.model;
-  return name == context.model_name || name == model.id || name == "local" ||
-         (!name.empty() && name == model.path.filename().string());
+constexpr std::size_t named_in_errors = 20;
+
+/// What there is instead.
+std::string there_is(const Context& context) {
+  std::string list;
+  const auto& models = context.pool.models();
+  for (std::size_t i = 0; i < models.size() && i < named_in_errors; ++i) {
+    list += fmt::format("{}\"{}\"", i > 0 ? ", " : "", models[i].id);
+  }
+  if (models.size() > named_in_errors) list += ", ...";
+  return list;
 }
 
 }  // namespace
 
-bool names_served_model(const Context& context, std::string_view name) {
-  constexpr std::string_view tag = ":latest";
-  if (is_name(context, name)) return true;
-  return name.ends_with(tag) && is_name(context, name.substr(0, name.size() - tag.size()));
+Result<std::size_t> model_named(const Context& context, std::string_view name) {
+  if (const auto found = services::find_model(context.pool.models(), name)) return *found;
+  return fail(ErrorCode::not_found,
+              fmt::format("model \"{}\" not found; this server has {} (hearth serve --any-model "
+                          "takes every name for the first)",
+                          name, there_is(context)),
+              "model");
 }
 
-Result<void> check_model_name(const Context& context, const Json& body) {
+bool names_a_model(const Json& body) {
   const Json* name = services::field(body, "model");
-  if (!name || !name->is_string() || context.options.any_model) return {};
-  const auto& asked = name->get_ref<const std::string&>();
-  if (!names_served_model(context, asked)) return fail(unknown_model(context, asked));
-  return {};
+  return name && name->is_string();
 }
 
-Error unknown_model(const Context& context, std::string_view name) {
-  return {ErrorCode::not_found,
-          fmt::format("model \"{}\" not found; this server has \"{}\" (hearth serve --any-model "
-                      "takes every name for it)",
-                      name, context.model_name),
-          "model"};
+Result<std::size_t> model_asked_for(const Context& context, const Json& body) {
+  const Json* name = services::field(body, "model");
+  if (!name || !name->is_string()) return 0;
+  auto found = model_named(context, name->get_ref<const std::string&>());
+  if (!found && context.options.any_model) return 0;
+  return found;
 }
 
 }  // namespace hearth::server

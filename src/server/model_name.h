@@ -1,25 +1,26 @@
-// Which names of a request mean the model that is served. Nothing is ever looked up or loaded for
-// a name.
+// Which model a request means. A name that no model of the catalog answers to is looked up nowhere
+// else.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
-#include "server/context.h"
 
 namespace hearth::server {
 
-/// The id in /v1/models, the model's own id, the name of its folder or file, or "local", which
-/// `hearth launch` writes where it cannot ask; each also with Ollama's ":latest".
-bool names_served_model(const Context& context, std::string_view name);
+struct Context;
 
-/// Checks a body's `model`: null, absent and, with ServerOptions::any_model, any text mean the
-/// served model. Another type is left to the protocol to refuse.
-/// Errors: not_found, param "model".
-Result<void> check_model_name(const Context& context, const Json& body);
+/// The model of a body's `model`: null, absent and, with ServerOptions::any_model, any unknown name
+/// mean the first. Another type is left to the protocol to refuse.
+/// Errors: not_found, param "model". Needs an open pool.
+Result<std::size_t> model_asked_for(const Context& context, const Json& body);
 
-/// not_found: no model of this name, and which one there is.
-Error unknown_model(const Context& context, std::string_view name);
+/// Whether the body's `model` is a name rather than nothing.
+bool names_a_model(const Json& body);
+
+/// The model of this name. Errors: not_found, param "model".
+Result<std::size_t> model_named(const Context& context, std::string_view name);
 
 }  // namespace hearth::server

@@ -27,9 +27,25 @@ std::string utc(std::chrono::system_clock::time_point at) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::string modified_at(const Context& context) {
+using services::CatalogModel;
+
+/// What is known of a model, be it resident or not.
+struct Known {
+  const CatalogModel& entry;
+  const engine::ModelInfo& info;
+  ServedPtr served;  // null while it is not resident
+};
+
+Known known(const Context& context, std::size_t model) {
+  const auto& entry = context.pool.models()[model];
+  auto served = context.pool.resident(model);
+  const auto& info = served && served->model ? served->model->info : entry.info;
+  return {entry, info, std::move(served)};
+}
+
+std::string modified_at(const Context& context, const CatalogModel& entry) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(context.model->path, error);
+  const auto written = std::filesystem::last_write_time(entry.path, error);
   if (error) return utc(context.started);
   const auto age = std::filesystem::file_time_type::clock::now() - written;
   const auto at = std::chrono::system_clock::now() - age;
@@ -37,10 +53,8 @@ std::string modified_at(const Context& context) {
 }
 
 /// An identity in the form that clients expect: SHA-256, of what tells models apart here.
-std::string digest_of(const Context& context) {
-  const auto& info = context.model->info;
-  const std::string text = fmt::format("{}|{}|{}|{}", context.model->id, info.weight_bytes,
-                                       info.parameters, info.quantization);
+std::string digest_of(const CatalogModel& entry) {
+  const std::string text = fmt::format("{}|{}", entry.id, entry.path.string());
   unsigned char hash[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash);
   std::string hex;
@@ -54,8 +68,8 @@ std::string rounded_count(double parameters) {
   return fmt::format("{:.0f}M", parameters / 1e6);
 }
 
-Json details_of(const services::LoadedModel& model) {
-  const bool gguf = model.path.extension() == ".gguf";
+Json details_of(const Known& model) {
+  const bool gguf = model.entry.path.extension() == ".gguf";
   return {{"parent_model", ""},
           {"format", gguf ? "gguf" : "safetensors"},
           {"family", model.info.model_type},
@@ -64,28 +78,29 @@ Json details_of(const services::LoadedModel& model) {
           {"quantization_level", model.info.quantization}};
 }
 
-Json model_entry(const Context& context) {
-  return {{"name", context.model_name},          {"model", context.model_name},
-          {"modified_at", modified_at(context)}, {"size", context.model->info.weight_bytes},
-          {"digest", digest_of(context)},        {"details", details_of(*context.model)}};
+Json model_entry(const Context& context, const Known& model) {
+  const auto& id = model.entry.id;
+  return {{"name", id},
+          {"model", id},
+          {"modified_at", modified_at(context, model.entry)},
+          {"size", model.info.weight_bytes},
+          {"digest", digest_of(model.entry)},
+          {"details", details_of(model)}};
 }
 
-Json capabilities_of(const services::LoadedModel& model) {
+Json capabilities_of(const Context& context, std::size_t model) {
+  const Json& row = context.pool.row(model);
   Json capabilities{"completion"};
-  if (model.chat_template && model.chat_template->supports_tools()) {
-    capabilities.push_back("tools");
-  }
-  if (model.chat_template && model.chat_template->supports_thinking()) {
-    capabilities.push_back("thinking");
-  }
+  if (row.value("tools", false)) capabilities.push_back("tools");
+  if (row.value("reasoning", false)) capabilities.push_back("thinking");
   return capabilities;
 }
 
-Json model_info_of(const Context& context) {
-  const auto& info = context.model->info;
+Json model_info_of(const Known& model) {
+  const auto& info = model.info;
   const std::string& family = info.model_type;
   return {{"general.architecture", family},
-          {"general.basename", context.model_name},
+          {"general.basename", model.entry.id},
           {"general.parameter_count", info.parameters},
           {family + ".block_count", info.layers},
           {family + ".context_length", info.context_length},
@@ -107,53 +122,72 @@ std::string parameters_of(const services::GenerationDefaults& defaults) {
   return lines;
 }
 
-Json shown_model(const Context& context) {
-  const auto& model = *context.model;
-  return {{"modelfile", fmt::format("FROM {}\n", context.model_name)},
-          {"parameters", parameters_of(model.defaults)},
-          {"template", model.chat_template ? model.chat_template->source() : ""},
+Json shown_model(const Context& context, std::size_t index) {
+  const Known model = known(context, index);
+  const auto* loaded = model.served ? model.served->model.get() : nullptr;
+  const bool templated = loaded && loaded->chat_template;
+  return {{"modelfile", fmt::format("FROM {}\n", model.entry.id)},
+          {"parameters", loaded ? parameters_of(loaded->defaults) : ""},
+          {"template", templated ? loaded->chat_template->source() : ""},
           {"details", details_of(model)},
-          {"model_info", model_info_of(context)},
-          {"capabilities", capabilities_of(model)},
-          {"modified_at", modified_at(context)}};
+          {"model_info", model_info_of(model)},
+          {"capabilities", capabilities_of(context, index)},
+          {"modified_at", modified_at(context, model.entry)}};
 }
 
+/// The model is not loaded for this: clients ask it of every model in turn.
 Result<Json> show(const Context& context, const Json& body) {
   const Json* name = services::field(body, "model");
   if (!name) name = services::field(body, "name");
   if (!name || !name->is_string()) {
     return fail(services::wrong_value("model", name ? *name : Json(), "the name of a model"));
   }
-  const auto& asked = name->get_ref<const std::string&>();
-  if (!names_served_model(context, asked)) return fail(unknown_model(context, asked));
-  return shown_model(context);
+  const auto model = model_named(context, name->get_ref<const std::string&>());
+  if (!model) return fail(model.error());
+  return shown_model(context, *model);
 }
 
-/// What `make` says about the model, once there is one.
+/// What `make` says about the models, once the first one was loaded.
 template <class Make>
-Handled about_model(Context& context, Connection& connection, Make make) {
-  const auto model = co_await context.wait_for_model(connection);
+Handled about_models(Context& context, Connection& connection, Make make) {
+  const auto first = co_await context.wait_for_rows(connection);
   if (connection.gone()) co_return;
   HttpReply reply;
-  if (model) {
+  if (first) {
     reply = json_reply(200, make(context));
   } else {
-    reply = protocol_error(connection, services::ollama_chat, model.error());
+    reply = protocol_error(connection, services::ollama_chat, first.error());
   }
   co_await connection.reply(std::move(reply));
 }
 
+std::string expires_at(const Context& context, const CatalogModel& entry) {
+  const auto stays = std::chrono::years(100);
+  if (entry.pinned || !entry.idle_unload) return utc(context.started + stays);
+  return utc(std::chrono::system_clock::now() + *entry.idle_unload);
+}
+
 Json running_models(const Context& context) {
-  Json entry = model_entry(context);
-  entry.erase("modified_at");
-  entry["expires_at"] = utc(context.started + std::chrono::years(100));  // it stays loaded
-  entry["size_vram"] = context.model->info.weight_bytes;
-  entry["context_length"] = context.model->info.context_length;
-  return {{"models", Json::array({std::move(entry)})}};
+  Json running = Json::array();
+  for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
+    const Known model = known(context, i);
+    if (!model.served) continue;
+    Json entry = model_entry(context, model);
+    entry.erase("modified_at");
+    entry["expires_at"] = expires_at(context, model.entry);
+    entry["size_vram"] = model.info.weight_bytes;
+    entry["context_length"] = model.info.context_length;
+    running.push_back(std::move(entry));
+  }
+  return {{"models", std::move(running)}};
 }
 
 Json installed_models(const Context& context) {
-  return {{"models", Json::array({model_entry(context)})}};
+  Json installed = Json::array();
+  for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
+    installed.push_back(model_entry(context, known(context, i)));
+  }
+  return {{"models", std::move(installed)}};
 }
 
 }  // namespace
@@ -161,8 +195,8 @@ Json installed_models(const Context& context) {
 Handled ollama_answer(Context& context, Connection& connection, const Route& route) {
   const bool chat = route.protocol == &services::ollama_chat;
   Extras extras;
-  extras.at_once = [&context, chat](const Json& body) {
-    return services::ollama_load_reply(body, context.model_name, chat);
+  extras.at_once = [chat](const Json& body, const Served& served) {
+    return services::ollama_load_reply(body, served.name, chat);
   };
   co_await generate_with(context, connection, *route.protocol, std::move(extras));
 }
@@ -173,23 +207,33 @@ Handled ollama_version(Context&, Connection& connection, const Route&) {
 }
 
 Handled ollama_tags(Context& context, Connection& connection, const Route&) {
-  co_await about_model(context, connection, installed_models);
+  co_await about_models(context, connection, installed_models);
 }
 
 Handled ollama_ps(Context& context, Connection& connection, const Route&) {
-  co_await about_model(context, connection, running_models);
+  co_await about_models(context, connection, running_models);
 }
 
 Handled ollama_show(Context& context, Connection& connection, const Route&) {
-  auto work = [&context](const Json& body, const ModelPtr&) { return show(context, body); };
-  co_await answer_about(context, connection, services::ollama_chat, std::move(work));
+  auto body = co_await read_object(context, connection);
+  const auto first = co_await context.wait_for_rows(connection);
+  if (connection.gone()) co_return;
+  if (body && !first) body = fail(first.error());
+  if (body) body = show(context, *body);
+  HttpReply reply;
+  if (body) {
+    reply = json_reply(200, *body);
+  } else {
+    reply = protocol_error(connection, services::ollama_chat, body.error());
+  }
+  co_await connection.reply(std::move(reply));
 }
 
 Handled ollama_embed(Context& context, Connection& connection, const Route&) {
-  auto refuse = [&context](const Json&, const ModelPtr&) -> Result<Json> {
+  auto refuse = [](const Json&, const Served& served) -> Result<Json> {
     return fail(ErrorCode::invalid_request,
                 fmt::format("{} is a chat model and makes no embeddings; serve an embedding model",
-                            context.model_name));
+                            served.name));
   };
   co_await answer_about(context, connection, services::ollama_chat, std::move(refuse));
 }

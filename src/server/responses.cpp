@@ -25,12 +25,17 @@ bool fits(const Json& body, const services::LoadedModel& model,
   return !ids || int(ids->size()) < model.info.context_length;
 }
 
-Result<Json> completed(Json body, const ModelPtr& model, services::ResponseStore& store,
-                       const services::ServerDefaults& defaults) {
-  auto whole = services::with_history(std::move(body), store);
+/// The body with what went before, cut to what fits. A worker's parent, which keeps the responses,
+/// has put the earlier ones in already.
+Result<Json> completed(Json body, const Served& served, Context& context) {
+  Result<Json> whole = std::move(body);
+  if (context.options.unix_socket.empty()) {
+    whole = services::with_history(std::move(*whole), context.responses);
+  }
   if (!whole) return whole;
-  return services::truncated(std::move(*whole),
-                             [&](const Json& tried) { return fits(tried, *model, defaults); });
+  return services::truncated(std::move(*whole), [&](const Json& tried) {
+    return fits(tried, *served.model, served.defaults);
+  });
 }
 
 Error unknown_response(const std::string& id) {
@@ -62,8 +67,8 @@ HttpReply stored_reply(Context& context, Connection& connection, std::string id)
 Handled respond(Context& context, Connection& connection, const Route&) {
   auto kept = std::make_shared<Json>();  // the input that the answer is stored with
   Extras extras;
-  extras.complete = [&context, kept](Json body, const ModelPtr& model) -> Result<Json> {
-    auto whole = completed(std::move(body), model, context.responses, context.options.defaults);
+  extras.complete = [&context, kept](Json body, const Served& served) -> Result<Json> {
+    auto whole = completed(std::move(body), served, context);
     if (whole && field(*whole, "input")) *kept = (*whole)["input"];
     return whole;
   };
@@ -75,13 +80,12 @@ Handled respond(Context& context, Connection& connection, const Route&) {
 }
 
 Handled count_input_tokens(Context& context, Connection& connection, const Route&) {
-  auto count = [&context](const Json& body, const ModelPtr& model) -> Result<Json> {
-    const auto& defaults = context.options.defaults;
-    auto whole = completed(body, model, context.responses, defaults);
+  auto count = [&context](const Json& body, const Served& served) -> Result<Json> {
+    auto whole = completed(body, served, context);
     if (!whole) return whole;
-    auto request = openai_responses.parse(*whole, model->id);
+    auto request = openai_responses.parse(*whole, served.model->id);
     if (!request) return fail(request.error());
-    const auto ids = services::prompt_ids(*model, *request, defaults);
+    const auto ids = services::prompt_ids(*served.model, *request, served.defaults);
     if (!ids) return fail(ids.error());
     return Json{{"object", "response.input_tokens"}, {"input_tokens", ids->size()}};
   };

@@ -11,6 +11,7 @@
 #include "server/auth.h"
 #include "server/envelope.h"
 #include "server/errors.h"
+#include "server/forward.h"
 #include "server/handlers.h"
 #include "services/chat/openai_common.h"
 
@@ -26,7 +27,8 @@ const std::array all_routes{
     Route{"POST", "/v1/messages/count_tokens", count_tokens, Access::key,
           &services::anthropic_messages},
     Route{"POST", "/v1/responses", respond, Access::key, &services::openai_responses},
-    Route{"POST", "/v1/responses/input_tokens", count_input_tokens},
+    Route{"POST", "/v1/responses/input_tokens", count_input_tokens, Access::key,
+          &services::openai_responses},
     Route{"GET", "/v1/responses/*", show_response},
     Route{"DELETE", "/v1/responses/*", delete_response},
     Route{"POST", "/api/chat", ollama_answer, Access::key, &services::ollama_chat},
@@ -35,14 +37,15 @@ const std::array all_routes{
     Route{"GET", "/api/tags", ollama_tags},
     Route{"GET", "/api/ps", ollama_ps},
     Route{"POST", "/api/show", ollama_show},
-    Route{"POST", "/api/embed", ollama_embed},
-    Route{"POST", "/api/embeddings", ollama_embed},
+    Route{"POST", "/api/embed", ollama_embed, Access::key, &services::ollama_chat},
+    Route{"POST", "/api/embeddings", ollama_embed, Access::key, &services::ollama_chat},
     Route{"GET", "/v1", about},
     Route{"GET", "/v1/models", list_models},
     Route{"GET", "/v1/models/*", show_model},
-    Route{"POST", "/tokenize", tokenize},
-    Route{"POST", "/detokenize", detokenize},
+    Route{"POST", "/tokenize", tokenize, Access::key, &services::openai_chat},
+    Route{"POST", "/detokenize", detokenize, Access::key, &services::openai_chat},
     Route{"GET", "/health", health, Access::open},
+    Route{"GET", "/engine", engine_process},
     Route{"GET", "/stats", stats},
     Route{"GET", "/metrics", metrics},
     Route{"GET", "/openapi.json", openapi, Access::open},
@@ -50,6 +53,9 @@ const std::array all_routes{
     Route{"GET", "/app.js", page, Access::open},
     Route{"GET", "/app.css", page, Access::open},
 };
+
+/// On a worker's own socket alone.
+const Route drain_route{"POST", "/admin/drain", drain};
 
 bool matches(const Route& route, std::string_view path) {
   if (!route.path.ends_with("/*")) return route.path == path;
@@ -118,6 +124,8 @@ Choice choose(const Context& context, HttpRequest& request) {
   if (auto host = check_host(request, context.options.host); !host) {
     return {nullptr, error_at(request.path, host.error())};
   }
+  const bool of_parent = !context.options.unix_socket.empty();
+  if (of_parent && request.path == drain_route.path) return {&drain_route, {}};
   const auto found = find_routes(request.path);
   if (found.empty()) return {nullptr, not_found(request)};
   if (request.method == "OPTIONS") {
@@ -170,7 +178,9 @@ asio::awaitable<void> dispatch(Context& context, Connection& connection) {
   const Headers ids = request_id_headers(connection.request().path);
   const std::string id = ids.front().second;
   std::ranges::copy(ids, std::back_inserter(common));
-  if (choice.route) {
+  if (choice.route && choice.route->protocol && context.isolated()) {
+    co_await forward(context, connection, *choice.route);
+  } else if (choice.route) {
     co_await choice.route->handle(context, connection, *choice.route);
   } else {
     co_await connection.reply(std::move(choice.reply));

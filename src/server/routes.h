@@ -20,7 +20,7 @@ struct Route {
   std::string_view path;  // one that ends in "/*" takes any rest
   asio::awaitable<void> (*handle)(Context&, Connection&, const Route&);
   Access access = Access::key;
-  const services::Protocol* protocol = nullptr;  // for generate()
+  const services::Protocol* protocol = nullptr;  // of routes that need a model
 
   /// What stands for the "*" in a path.
   std::string rest(std::string_view path) const;

@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -12,9 +13,11 @@
 #include <csignal>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "server/context.h"
+#include "server/local_host.h"
 #include "server/probe.h"
 #include "server/routes.h"
 
@@ -22,6 +25,7 @@ namespace hearth::server {
 namespace {
 
 using asio::ip::tcp;
+using UnixAcceptor = asio::local::stream_protocol::acceptor;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds time_to_part{1000};  // for error frames, when streams are cut
@@ -64,17 +68,6 @@ Error bind_error(const tcp::endpoint& endpoint, const error_code& error) {
           "port"};
 }
 
-/// Eight hex digits over what decides an answer: version, model and backend. FNV-1a.
-std::string fingerprint_of(const services::LoadedModel& model) {
-  const auto backend = model.engine ? engine::backend() : engine::Backend{};
-  const std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}", HEARTH_VERSION, model.id, model.info.quantization,
-                  model.info.weight_bytes, backend.mlx_version, backend.pack, backend.simd);
-  std::uint32_t hash = 2166136261u;
-  for (const unsigned char byte : text) hash = (hash ^ byte) * 16777619u;
-  return fmt::format("fp_{:08x}", hash);
-}
-
 }  // namespace
 
 struct Server::Impl {
@@ -82,6 +75,7 @@ struct Server::Impl {
 
   Context context;
   tcp::acceptor acceptor{context.io};
+  UnixAcceptor unix_acceptor{context.io};                               // a worker's
   std::shared_ptr<Wakeup> room = std::make_shared<Wakeup>(context.io);  // a connection has closed
   asio::signal_set signals{context.io};
   asio::steady_timer limit{context.io};
@@ -93,18 +87,41 @@ struct Server::Impl {
   std::jthread thread;  // last: joined before what it uses
 
   Result<void> bind();
+  Result<void> bind_unix();
   void start();
-  asio::awaitable<void> accept_loop();
   void make_room();
+  template <class Acceptor>
+  asio::awaitable<void> accept_loop(Acceptor& from);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
   asio::awaitable<void> handle(Connection& connection);
+  std::unique_ptr<Host> make_host(ModelSetup& setup,
+                                  const std::vector<services::CatalogModel>& models);
   void begin_stop();
   void cut_streams();
   void end_if_done();
 };
 
+/// Only this user may connect. What a worker that was killed left there goes.
+Result<void> Server::Impl::bind_unix() {
+  const auto& path = context.options.unix_socket;
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  error_code error;
+  try {
+    unix_acceptor.open();
+    unix_acceptor.bind(path.string(), error);
+    std::filesystem::permissions(path, std::filesystem::perms(0600), ignored);
+  } catch (const std::exception&) {  // the path is too long
+    error = asio::error::name_too_long;
+  }
+  if (!error) unix_acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) return {};
+  return hearth::fail(ErrorCode::io, fmt::format("{}: {}", path.string(), error.message()), "unix");
+}
+
 Result<void> Server::Impl::bind() {
   const auto& options = context.options;
+  if (!options.unix_socket.empty()) return bind_unix();
   if (options.port < 0 || options.port > 65535) {
     return hearth::fail(ErrorCode::usage,
                         fmt::format("port is {}, expected 0 to 65535", options.port), "port");
@@ -122,32 +139,36 @@ Result<void> Server::Impl::bind() {
 }
 
 void Server::Impl::start() {
-  asio::co_spawn(context.io, accept_loop(), asio::detached);
+  context.begin_stop = [this] { begin_stop(); };
+  if (acceptor.is_open()) asio::co_spawn(context.io, accept_loop(acceptor), asio::detached);
+  if (unix_acceptor.is_open()) {
+    asio::co_spawn(context.io, accept_loop(unix_acceptor), asio::detached);
+  }
   thread = std::jthread([this] {
     context.io.run();
     ended.set_value();
   });
 }
 
-asio::awaitable<void> Server::Impl::accept_loop() {
-  while (acceptor.is_open()) {
+template <class Acceptor>
+asio::awaitable<void> Server::Impl::accept_loop(Acceptor& from) {
+  while (from.is_open()) {
     error_code error;
-    co_await acceptor.async_wait(tcp::acceptor::wait_read,
-                                 asio::redirect_error(asio::use_awaitable, error));
-    if (!acceptor.is_open()) break;
+    co_await from.async_wait(Acceptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+    if (!from.is_open()) break;
     if (int(context.connections.size()) >= context.options.limits.connections) {
       make_room();
       co_await room->wait_for(std::chrono::seconds(1));
       continue;
     }
-    tcp::socket socket(context.io);
-    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    typename Acceptor::protocol_type::socket socket(context.io);
+    co_await from.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (!error) {
       auto connection = std::make_shared<Connection>(context.io, std::move(socket),
                                                      context.options.limits, context.bodies);
       context.connections.insert(connection.get());
       asio::co_spawn(context.io, serve(std::move(connection)), asio::detached);
-    } else if (acceptor.is_open() && error != asio::error::operation_aborted) {
+    } else if (from.is_open() && error != asio::error::operation_aborted) {
       log::warn("accept: {}", error.message());
       make_room();
       co_await room->wait_for(accept_pause);
@@ -200,8 +221,10 @@ asio::awaitable<void> Server::Impl::handle(Connection& connection) {
 void Server::Impl::begin_stop() {
   if (context.stopping) return;
   context.stopping = true;
+  context.pool.stop();
   error_code ignored;
   acceptor.close(ignored);
+  unix_acceptor.close(ignored);
   room->notify();
   for (Connection* connection : context.connections) connection->close_when_idle();
   context.wake_all();
@@ -264,15 +287,52 @@ std::string Server::url() const {
 }
 
 void Server::set_model(std::shared_ptr<services::LoadedModel> model) {
-  asio::post(impl_->context.io, [impl = impl_.get(), model = std::move(model)]() mutable {
+  const auto& options = impl_->context.options;
+  ModelSetup setup;
+  setup.models = {services::catalog_model(*model, options.served_name, options.defaults)};
+  setup.load = [held = std::make_shared<std::shared_ptr<services::LoadedModel>>(std::move(model))](
+                   const services::CatalogModel&) { return std::exchange(*held, nullptr); };
+  serve_models(std::move(setup));
+}
+
+std::unique_ptr<Host> Server::Impl::make_host(ModelSetup& setup,
+                                              const std::vector<services::CatalogModel>& models) {
+  if (!setup.workers) {
+    auto load = [&models, load = std::move(setup.load)](std::size_t i) { return load(models[i]); };
+    return std::make_unique<LocalHost>(context.io, models, std::move(load));
+  }
+  auto host = std::make_unique<WorkerHost>(
+      context.io, models, std::move(*setup.workers),
+      WorkerHost::Events{
+          .lost = [this](std::size_t model, bool again) { context.pool.lost(model, again); },
+          .came_back =
+              [this](std::size_t model, Result<ServedPtr> served) {
+                context.pool.came_back(model, std::move(served));
+              }});
+  context.workers_host = host.get();
+  return host;
+}
+
+void Server::serve_models(ModelSetup given) {
+  asio::post(impl_->context.io, [impl = impl_.get(), setup = std::move(given)]() mutable {
     Context& context = impl->context;
-    context.model_name =
-        context.options.served_name.empty() ? model->id : context.options.served_name;
-    context.fingerprint = fingerprint_of(*model);
-    context.model = std::move(model);
+    const auto make_host = [&](const std::vector<services::CatalogModel>& models) {
+      return impl->make_host(setup, models);
+    };
+    context.pool.open(std::move(setup.models), setup.limits, make_host);
+    context.pool.preload(0, [impl, ready = std::move(setup.ready)](const Result<void>& loaded) {
+      if (loaded) {
+        if (ready) ready();
+        return;
+      }
+      impl->context.failure = loaded.error();
+      impl->begin_stop();
+    });
     context.wake_all();
   });
 }
+
+bool Server::release_models() { return impl_->context.pool.close(); }
 
 void Server::fail(Error error) {
   asio::post(impl_->context.io, [impl = impl_.get(), error = std::move(error)] {

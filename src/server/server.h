@@ -4,13 +4,17 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "services/chat/request.h"
 #include "services/model.h"
+#include "services/pool/catalog.h"
 
 namespace hearth::server {
 
@@ -33,12 +37,35 @@ struct ServerOptions {
   int port = 8080;                 // 0: any free one
   std::string api_key;             // empty: none is asked for
   std::vector<std::string> allowed_origins;  // CORS; "*" for any
-  std::string served_name;  // id in /v1/models and in answers; empty: the model's own
-  bool any_model = false;   // every `model` of a request means the served one
+  std::filesystem::path unix_socket;  // listen on it alone: this is a worker, its parent the client
+  std::string served_name;            // id in /v1/models and in answers; empty: the model's own
+  bool any_model = false;             // every `model` of a request means the served one
   services::ServerDefaults defaults;
   std::chrono::milliseconds shutdown_limit{10'000};  // for streams to end by themselves
   Limits limits;
   int workers = 2;
+};
+
+/// How models live in processes of their own.
+struct WorkerSettings {
+  std::filesystem::path folder;  // for the sockets; made, with mode 0700, and removed
+  /// The program's arguments for a model, but for the socket.
+  std::function<std::vector<std::string>(const services::CatalogModel&)> arguments;
+  std::chrono::milliseconds ready_limit = std::chrono::minutes(15);
+  std::chrono::milliseconds drain_limit = std::chrono::seconds(30);  // then it is killed
+};
+
+/// Which models a server has, and how it gets them.
+struct ModelSetup {
+  /// The first is the one that requests mean which name none.
+  std::vector<services::CatalogModel> models;
+  services::PoolLimits limits;
+  /// Runs on a thread of the pool, one call at a time.
+  std::function<Result<std::shared_ptr<services::LoadedModel>>(const services::CatalogModel&)> load;
+  /// In place of `load`: every model lives in a worker process.
+  std::optional<WorkerSettings> workers;
+  /// Called once the first model is there.
+  std::function<void()> ready = {};
 };
 
 class Server {
@@ -55,9 +82,12 @@ class Server {
   /// "http://127.0.0.1:8080": where a browser on this machine finds it.
   std::string url() const;
 
-  /// Gives the model that requests have been waiting for. Once.
+  /// Says which models there are and loads the first. Once. When that load fails, those that wait
+  /// get its error, the server ends and wait() returns it.
+  void serve_models(ModelSetup setup);
+  /// serve_models() with one that is loaded already.
   void set_model(std::shared_ptr<services::LoadedModel> model);
-  /// The model could not be loaded: waiting requests get this error, and wait() returns it.
+  /// Ends with this error: waiting requests get it, and wait() returns it.
   void fail(Error error);
 
   /// SIGINT and SIGTERM call stop(); a second one ends the process at once with code 130 or 143.
@@ -70,6 +100,10 @@ class Server {
   /// Blocks until everything has ended after stop() or fail().
   /// Errors: that of fail(); cancelled, when streams had to be cut (their number is named).
   Result<void> wait();
+
+  /// After wait(): frees the models. @return false when a load is under way: it cannot be broken
+  /// off, and the destructor would wait for it
+  bool release_models();
 
  private:
   struct Impl;

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "server/forward.h"
 #include "server/handlers.h"
+#include "server/worker_metrics.h"
 
 namespace hearth::server {
 namespace {
@@ -24,13 +26,14 @@ Json server_block(const Context& context) {
   using std::chrono::milliseconds;
   const auto started = std::chrono::duration_cast<milliseconds>(context.started.time_since_epoch());
   return {{"owner", "serve"},
-          {"model", context.model ? Json(context.model_name) : Json()},
+          {"model", context.first_model() ? Json(context.first_model()->name) : Json()},
           {"version", HEARTH_VERSION},
           {"started_at", started.count()}};
 }
 
 Json batch_block(const Context& context, const Gauges& now) {
-  return {{"configured", now.rows_max},         {"mode", context.batch_mode()},
+  const auto first = context.first_model();
+  return {{"configured", now.rows_max},         {"mode", first ? first->batch_mode() : "batch"},
           {"batched", now.rows_max != 1},       {"active_rows", now.rows_active},
           {"pending_rows", now.rows_waiting},   {"submitted_rows", now.rows_submitted},
           {"finished_rows", now.rows_finished}, {"cancelled_rows", now.rows_cancelled},
@@ -57,6 +60,44 @@ Json admission_block(const engine::ModelInfo& info, std::size_t memory) {
           {"weights_bytes", info.weight_bytes}};
 }
 
+std::string_view word(services::PoolPolicy::State state) {
+  using enum services::PoolPolicy::State;
+  switch (state) {
+    case absent:
+      return "absent";
+    case loading:
+      return "loading";
+    case resident:
+      return "resident";
+    case unloading:
+      return "unloading";
+  }
+  return "absent";
+}
+
+/// Models that are there, come or go, or are waited for.
+Json pool_block(const Context& context) {
+  const auto& policy = context.pool.policy();
+  const auto& catalog = context.pool.models();
+  Json models = Json::array();
+  for (std::size_t i = 0; i < catalog.size(); ++i) {
+    const auto state = policy.state(i);
+    if (state == services::PoolPolicy::State::absent && policy.waiting(i) == 0) continue;
+    models.push_back({{"id", catalog[i].id},
+                      {"state", word(state)},
+                      {"requests", policy.held(i)},
+                      {"waiting", policy.waiting(i)},
+                      {"pinned", catalog[i].pinned}});
+  }
+  const auto& limits = policy.limits();
+  const auto budget = limits.memory_bytes;
+  return {{"configured", limits.resident},
+          {"known", catalog.size()},
+          {"bytes", policy.bytes()},
+          {"max_bytes", budget > 0 ? Json(budget) : Json()},
+          {"models", std::move(models)}};
+}
+
 Json backend_block(const Gauges& now) {
   const auto backend = engine::backend();
   return {{"name", backend.pack},
@@ -73,23 +114,53 @@ Json stats_body(Context& context) {
             {"batch", batch_block(context, now)},
             {"prompt_cache", prompt_cache_block()},
             {"response_store", context.responses.stats()}};
-  if (!context.model) return body;
-  const auto& info = context.model->info;
+  if (context.pool.is_open()) body["pool"] = pool_block(context);
+  const auto first = context.first_model();
+  if (!first || !first->model) return body;
+  const auto& info = first->model->info;
   body["kv_quant"] = kv_block(info);
   body["admission"] = admission_block(info, now.memory_total);
-  if (context.model->engine) body["backend"] = backend_block(now);
+  if (first->model->engine) body["backend"] = backend_block(now);
+  return body;
+}
+
+/// What this process tells, and of the first model's worker what only that knows.
+Json stats_with(Json body, const std::string& workers) {
+  const auto told = parse_json(workers);
+  if (!told || !told->is_object()) return body;
+  for (const auto& [name, block] : told->items()) {
+    if (!body.contains(name) || name == "batch" || name == "prompt_cache") body[name] = block;
+  }
   return body;
 }
 
 }  // namespace
 
 Handled stats(Context& context, Connection& connection, const Route&) {
-  co_await connection.reply(json_reply(200, stats_body(context)));
+  Json body = stats_body(context);
+  const auto first = context.first_model();
+  if (first && first->worker) {
+    const auto told = co_await ask_worker(context, connection, *first, "/stats");
+    if (told) body = stats_with(std::move(body), *told);
+  }
+  co_await connection.reply(json_reply(200, body));
 }
 
 Handled metrics(Context& context, Connection& connection, const Route&) {
-  HttpReply reply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                  .body = context.metrics.print(context.gauges())};
+  HttpReply reply{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = {}};
+  if (context.isolated()) {
+    std::vector<std::string> told;
+    for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
+      const auto served = context.pool.resident(i);
+      if (!served) continue;
+      auto text = co_await ask_worker(context, connection, *served, "/metrics");
+      if (text) told.push_back(std::move(*text));
+    }
+    reply.body = context.metrics.print_front(context.gauges());
+    reply.body += summed_metrics(told, reply.body);
+  } else {
+    reply.body = context.metrics.print(context.gauges());
+  }
   co_await connection.reply(std::move(reply));
 }
 

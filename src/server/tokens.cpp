@@ -17,12 +17,11 @@ using services::wrong_value;
 using Ids = std::vector<text::TokenId>;
 
 /// Ids of a text or of a conversation as the chat route would send it.
-Result<Ids> ids_of(const Json& body, const ModelPtr& model,
-                   const services::ServerDefaults& defaults) {
+Result<Ids> ids_of(const Json& body, const Served& served) {
   if (field(body, "messages")) {
-    auto request = services::openai_chat.parse(body, model->id);
+    auto request = services::openai_chat.parse(body, served.model->id);
     if (!request) return fail(request.error());
-    return services::encode_input(*model, request->input, defaults);
+    return services::encode_input(*served.model, request->input, served.defaults);
   }
   const Json* text = field(body, "content") ? field(body, "content") : field(body, "prompt");
   if (!text || !text->is_string()) {
@@ -33,7 +32,7 @@ Result<Ids> ids_of(const Json& body, const ModelPtr& model,
   if (!special) return fail(special.error());
   auto markers = services::read_bool(body, "parse_special");
   if (!markers) return fail(markers.error());
-  return model->tokenizer->encode(
+  return served.model->tokenizer->encode(
       text->get_ref<const std::string&>(),
       {.add_special = special->value_or(false), .parse_markers = markers->value_or(true)});
 }
@@ -47,23 +46,23 @@ Json piece_of(const text::Tokenizer& tokenizer, text::TokenId id) {
   return {{"id", id}, {"piece", std::move(list)}};
 }
 
-Result<Json> tokenized(const Json& body, const ModelPtr& model,
-                       const services::ServerDefaults& defaults) {
+Result<Json> tokenized(const Json& body, const Served& served) {
   auto pieces = services::read_bool(body, "with_pieces");
   if (!pieces) return fail(pieces.error());
-  auto ids = ids_of(body, model, defaults);
+  auto ids = ids_of(body, served);
   if (!ids) return fail(ids.error());
   Json tokens = *ids;
   if (pieces->value_or(false)) {
     tokens = Json::array();
-    for (const auto id : *ids) tokens.push_back(piece_of(*model->tokenizer, id));
+    for (const auto id : *ids) tokens.push_back(piece_of(*served.model->tokenizer, id));
   }
   return Json{{"tokens", std::move(tokens)},
               {"count", ids->size()},
-              {"max_model_len", model->info.context_length}};
+              {"max_model_len", served.model->info.context_length}};
 }
 
-Result<Json> detokenized(const Json& body, const ModelPtr& model) {
+Result<Json> detokenized(const Json& body, const Served& served) {
+  const text::Tokenizer& tokenizer = *served.model->tokenizer;
   const Json* tokens = field(body, "tokens");
   if (!tokens || !tokens->is_array()) {
     return fail(wrong_value("tokens", tokens ? *tokens : Json(), "a list of token ids"));
@@ -71,23 +70,20 @@ Result<Json> detokenized(const Json& body, const ModelPtr& model) {
   Ids ids;
   for (const Json& id : *tokens) {
     const double value = id.is_number_integer() ? id.get<double>() : -1;
-    if (value < 0 || value >= model->tokenizer->vocab_size()) {
-      return fail(wrong_value(
-          "tokens", id, fmt::format("token ids from 0 to {}", model->tokenizer->vocab_size() - 1)));
+    if (value < 0 || value >= tokenizer.vocab_size()) {
+      return fail(wrong_value("tokens", id,
+                              fmt::format("token ids from 0 to {}", tokenizer.vocab_size() - 1)));
     }
     ids.push_back(id.get<text::TokenId>());
   }
-  const std::string content = model->tokenizer->decode(ids, false);
+  const std::string content = tokenizer.decode(ids, false);
   return Json{{"content", content}, {"prompt", content}};
 }
 
 }  // namespace
 
 Handled tokenize(Context& context, Connection& connection, const Route&) {
-  auto work = [defaults = context.options.defaults](const Json& body, const ModelPtr& model) {
-    return tokenized(body, model, defaults);
-  };
-  co_await answer_about(context, connection, services::openai_chat, std::move(work));
+  co_await answer_about(context, connection, services::openai_chat, tokenized);
 }
 
 Handled detokenize(Context& context, Connection& connection, const Route&) {

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <future>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "tensor/gguf.h"
 #include "text/gguf_tokenizer.h"
 
@@ -87,7 +89,20 @@ std::string hub_id(std::string_view folder) {
   return fmt::format("{}/{}", name.substr(0, at), name.substr(at + 2));
 }
 
+constexpr std::chrono::milliseconds a_moment{1};
+constexpr std::chrono::seconds patience{10};
+
 }  // namespace
+
+void unload_model(std::shared_ptr<LoadedModel> model) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (model.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(a_moment);
+  }
+  if (model.use_count() > 1) log::warn("{} is still held; its memory is freed later", model->id);
+  model.reset();
+  engine::release_memory();
+}
 
 std::string model_id(const fs::path& model) {
   auto path = fs::absolute(model).lexically_normal();

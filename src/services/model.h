@@ -46,6 +46,10 @@ struct LoadedModel {
 Result<std::shared_ptr<LoadedModel>> load_model(const std::filesystem::path& model,
                                                 const engine::EngineOptions& options);
 
+/// Ends the engine and gives its memory back to the system. Waits for those that still hold the
+/// model: nobody may be running a request on it.
+void unload_model(std::shared_ptr<LoadedModel> model);
+
 /// "org/name" of .../models--org--name/snapshots/<revision>, else the folder's or file's name.
 std::string model_id(const std::filesystem::path& model);
 

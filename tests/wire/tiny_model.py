@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 HIDDEN, LAYERS, HEADS, KV_HEADS, FEED_FORWARD = 64, 2, 4, 2, 128
 
 
-def make(source, folder):
+def make(source, folder, seed=1):
     """Writes the model to `folder`. `source` has the tokenizer and the chat template."""
     source, folder = pathlib.Path(source), pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ def make(source, folder):
         tie_word_embeddings=True, max_position_embeddings=4096, torch_dtype="float32")
     for gone in ("quantization", "quantization_config"):
         config.pop(gone, None)
-    random = numpy.random.default_rng(1)
+    random = numpy.random.default_rng(seed)
 
     def matrix(rows, columns):
         return random.normal(0, 0.08, (rows, columns)).astype(numpy.float32)

@@ -1,0 +1,45 @@
+// Which models `serve` has: the one it was started with and, with --model-pool, those of the index.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/model_argument.h"
+#include "cli/model_settings.h"
+#include "cli/option.h"
+#include "services/pool/catalog.h"
+
+namespace hearth::cli {
+
+struct PoolFlags {
+  std::optional<int> pool, idle_unload;
+  std::vector<std::string> pinned;
+  bool isolate = false;
+  std::string unix_socket;  // of a worker
+  void declare(OptionTable& table);
+};
+
+/// The models of a server, and what is said of each.
+struct ServedModels {
+  std::vector<services::CatalogModel> catalog;  // the first is the one it starts with
+  std::vector<ModelSettings> settings;          // of each
+  std::vector<std::string> sections;            // of each: its name in the config file
+  services::PoolLimits limits;
+};
+
+/// Where in the catalog a model of it stands.
+std::size_t model_index(const ServedModels& models, const services::CatalogModel& entry);
+
+struct ServedModelsOptions {
+  ModelChoice first;
+  std::string served_name;  // of the first
+  services::ServerDefaults defaults;
+};
+
+/// Errors: usage (a section's value; --pin names no model).
+Result<ServedModels> served_models(const ServedModelsOptions& options, const PoolFlags& flags,
+                                   const Context& context);
+
+}  // namespace hearth::cli
