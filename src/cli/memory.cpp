@@ -1,6 +1,9 @@
 #include "cli/memory.h"
 
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "services/model.h"
 
@@ -12,5 +15,11 @@ std::uint64_t main_memory() {
 }
 
 std::uint64_t model_memory() { return engine::backend().memory_bytes; }
+
+void keep_one_heap() {
+#ifdef __GLIBC__
+  ::mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 }  // namespace hearth::cli

@@ -14,6 +14,7 @@
 #include "cli/descriptors.h"
 #include "cli/engine_options.h"
 #include "cli/hangup.h"
+#include "cli/memory.h"
 #include "cli/model_argument.h"
 #include "cli/sampling_options.h"
 #include "cli/served_models.h"
@@ -89,6 +90,7 @@ class Serve : public Command {
   }
 
   Result<int> run(Context& context) override {
+    if (pool_.swaps()) keep_one_heap();
     const auto choice = choose_model(model_, context);
     if (!choice) return fail(choice.error());
     const Hangup hangup([&context] {

@@ -19,6 +19,8 @@ struct PoolFlags {
   bool isolate = false;
   std::string unix_socket;  // of a worker
   void declare(OptionTable& table);
+  /// Whether models come and go in this process.
+  bool swaps() const { return (pool || idle_unload.value_or(0) > 0) && !isolate; }
 };
 
 /// The models of a server, and what is said of each.

@@ -46,7 +46,7 @@ def kill_worker(server):
     """Kills the first model's worker: what is asked until it is gone would be a request under way."""
     pid = engine(server)["pid"]
     os.kill(pid, signal.SIGKILL)
-    serving.until(lambda: not is_running(pid), 10, "the worker is gone")
+    serving.until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 10, "the worker is gone")
 
 
 def test_the_answers_are_those_of_one_process(root, server):
@@ -135,10 +135,14 @@ def test_a_killed_worker_costs_its_own_requests_only(root):
         assert other.join().whole
 
 
+def is_back(process, restarts):
+    return process["pid"] and process["restarts"] == restarts
+
+
 def test_three_deaths_are_the_end_until_the_model_is_named(server):
     for restarts in (1, 2):
         kill_worker(server)
-        server.wait_for(lambda: engine(server)["pid"] and engine(server)["restarts"] == restarts, "the worker is back")
+        server.wait_for(lambda: is_back(engine(server), restarts), "the worker is back")
     kill_worker(server)
     server.wait_for(lambda: engine(server)["pid"] is None, "the worker is down")
     time.sleep(0.5)
