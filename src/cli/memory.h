@@ -8,6 +8,10 @@ namespace hearth::cli {
 /// Bytes of main memory of this machine.
 std::uint64_t main_memory();
 
+/// Bytes of main memory that this process could still take: what the system could free, and within
+/// the limit of its control group.
+std::uint64_t free_memory();
+
 /// Bytes that a model may take its share of: the device's own memory, or main memory on a CPU.
 std::uint64_t model_memory();
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/answer.h"
 #include "cli/browser.h"
+#include "cli/cache_options.h"
 #include "cli/descriptors.h"
 #include "cli/engine_options.h"
 #include "cli/hangup.h"
@@ -82,12 +83,15 @@ class Serve : public Command {
     pool_.declare(table);
     engine_.declare(table);
     declare_scheduling(table);
+    cache_.declare(table, CacheFlags::Tiers::memory_and_files);
     table.section("Defaults of requests");
     declare_sampling(table, sampling_, {});
     table.add(on_off("--thinking", &thinking_, "let models think that can")
                   .with_default("the model's own"));
     declare_mlx_lm(table);
   }
+
+  Result<void> check(const Context&) override { return cache_.check(); }
 
   Result<int> run(Context& context) override {
     if (pool_.swaps()) keep_one_heap();
@@ -153,6 +157,7 @@ class Serve : public Command {
             .top_k = sampling_.top_k,
             .max_tokens = sampling_.max_tokens,
             .thinking = thinking_,
+            .sessions = context.environment.get("HEARTH_SESSION_CACHE") != "0",
             .grammars = context.environment.get("HEARTH_GRAMMAR") != "0"};
   }
 
@@ -215,6 +220,7 @@ class Serve : public Command {
     auto options = engine_.options();
     if (own.l1) options.tier = *own.l1 ? engine::Tier::l1 : engine::Tier::fast;
     options.max_rows = own.batch.value_or(batch_.value_or(concurrency_.value_or(8)));
+    cache_.apply(options);
     auto model =
         load_with_step(context.terminal, entry.path, entry.id, options, context.quiet, true);
     if (model) model = with_template(std::move(*model), templates_[index]);
@@ -274,6 +280,7 @@ class Serve : public Command {
   ModelArgument model_;
   NetworkOptions network_;
   EngineFlags engine_;
+  CacheFlags cache_;
   SamplingOptions sampling_;
   std::string template_file_;
   std::vector<Template> templates_;  // of each model of the catalog

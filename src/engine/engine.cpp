@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "engine/prompt_cache/fingerprint.h"
 #include "engine/scheduler.h"
 #include "models/load.h"
 
@@ -128,9 +129,12 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
         size * std::size_t(std::max(1, spec.window));
   }
   if (options.prompt_cache.max_bytes > 0) {
-    prompt_cache = std::make_unique<PromptCache>(options, [this, specs = model->model->caches()] {
-      return tensor::make_sequence_cache(specs, kernels);
-    });
+    const bool files = !options.prompt_cache.disk.empty();
+    prompt_cache =
+        std::make_unique<PromptCache>(options, files ? fingerprint(path, options, kernels) : "",
+                                      [this, specs = model->model->caches()] {
+                                        return tensor::make_sequence_cache(specs, kernels);
+                                      });
   }
   loaded.set_value({});
   Scheduler(*model->model, options, kernels, info.context_length, prompt_cache.get(), counters)
@@ -209,11 +213,16 @@ EngineStats Engine::stats() const {
           .completion_tokens = c.completion_tokens,
           .steps = c.steps,
           .kv_bytes = c.kv_bytes,
-          .prompt_cache = impl_->prompt_cache ? impl_->prompt_cache->stats() : PromptCacheStats{}};
+          .prompt_cache = impl_->prompt_cache ? impl_->prompt_cache->stats() : PromptCacheStats{},
+          .ssd_cache = impl_->prompt_cache ? impl_->prompt_cache->disk_stats() : DiskCacheStats{}};
 }
 
 void Engine::close_session(const std::string& session) {
   if (impl_->prompt_cache) impl_->prompt_cache->close_session(session);
+}
+
+FlushReport Engine::flush_cache(std::chrono::milliseconds limit) {
+  return impl_->prompt_cache ? impl_->prompt_cache->flush(limit) : FlushReport{};
 }
 
 void Engine::close() { impl_->closed = true; }

@@ -74,6 +74,7 @@ struct EngineStats {
   std::uint64_t steps = 0;
   std::size_t kv_bytes = 0;
   PromptCacheStats prompt_cache;
+  DiskCacheStats ssd_cache;
 };
 
 class Engine {
@@ -96,6 +97,9 @@ class Engine {
 
   /// Ends what GenerateRequest::session began; what is cached stays. Any thread.
   void close_session(const std::string& session);
+  /// Writes what the prompt cache has to its files; without files there is nothing to do. Any
+  /// thread, which waits for at most `limit`.
+  FlushReport flush_cache(std::chrono::milliseconds limit);
 
   /// Stops admitting; rows that run go on. Then wait_idle() until they end or `limit` passes.
   void close();

@@ -93,7 +93,9 @@ Sequence& Scheduler::find(std::uint64_t id) const {
 
 std::vector<Row> Scheduler::plan() const {
   std::vector<Candidate> candidates;
-  for (const auto& row : rows_) candidates.push_back(row->candidate());
+  for (const auto& row : rows_) {
+    if (!row->waits_for_files) candidates.push_back(row->candidate());
+  }
   auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
                                         : plan_step(candidates, options_.step_tokens);
   for (Row& planned : plan) {
@@ -112,12 +114,15 @@ RowWork Scheduler::work_of(Sequence& row, int tokens) const {
 /// Before every step: what the row before has computed since serves those behind it too.
 void Scheduler::take_cached() {
   if (!prompt_cache_) return;
-  for (auto& row : rows_) prompt_cache_->take(*row);
+  for (auto& row : rows_) row->waits_for_files = !prompt_cache_->take(*row);
 }
 
 void Scheduler::step() {
   take_cached();
   const auto plan = this->plan();
+  if (plan.empty()) return;
+  const auto start = Sequence::Clock::now();
+  int prefilled = 0;
   std::vector<RowWork> work;
   std::vector<MaskJob> masks;  // one for each row that is sampled
   for (const auto& [id, tokens] : plan) {
@@ -140,10 +145,12 @@ void Scheduler::step() {
     next += own.size();
     if (row.scores_prompt()) score_prompt(row, own, row.forwarded);
     row.forwarded += plan[i].tokens;
-    if (!row.decoding()) counters_.prompt_tokens += plan[i].tokens;
+    if (!row.decoding()) prefilled += plan[i].tokens;
     if (prompt_cache_) prompt_cache_->publish(row);
     if (row.samples_after(0)) sample_row(row, own.back(), *mask++);
   }
+  counters_.prompt_tokens += prefilled;
+  if (prompt_cache_) prompt_cache_->note_prefill(prefilled, Sequence::Clock::now() - start);
   std::size_t bytes = 0;
   for (const auto& row : rows_) {
     for (const auto& cache : row->cache) bytes += cache->bytes();

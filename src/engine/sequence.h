@@ -22,9 +22,10 @@ struct Sequence {
   std::uint64_t seed = 0;
   int token_limit = 0;  // most tokens to deliver: max_tokens, and what the context leaves
   tensor::SequenceCache cache;
-  RowBlocks blocks;             // of the prompt cache
-  std::vector<TokenId> tokens;  // the prompt, then what was generated
-  int forwarded = 0;            // of `tokens`, those whose keys and values are in the cache
+  RowBlocks blocks;              // of the prompt cache
+  bool waits_for_files = false;  // of the prompt cache, which are being read
+  std::vector<TokenId> tokens;   // the prompt, then what was generated
+  int forwarded = 0;             // of `tokens`, those whose keys and values are in the cache
   int generated = 0;
   std::vector<Sampled> scores;  // of the prompt's tokens, where they are asked for
   Clock::time_point submitted, admitted, first_token;

@@ -65,6 +65,8 @@ void add_engine(Gauges& gauges, const engine::EngineStats& stats) {
   gauges.tokens_prefilled += stats.prompt_tokens;
   gauges.tokens_sampled += stats.completion_tokens;
   gauges.kv_bytes += stats.kv_bytes;
+  gauges.prompt_cache += stats.prompt_cache;
+  gauges.ssd_cache += stats.ssd_cache;
 }
 
 }  // namespace

@@ -45,6 +45,13 @@ std::string get_request(std::string_view path) {
   return fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
 }
 
+std::string post_request(std::string_view path, std::string_view body) {
+  return fmt::format(
+      "POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+      "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+      path, body.size(), body);
+}
+
 Exchange::Exchange(asio::io_context& io, std::string request, std::function<void()> notify)
     : socket_(io), request_(std::move(request)), notify_(std::move(notify)),
       room_(std::make_shared<Wakeup>(io)) {}

@@ -56,5 +56,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
 /// The message for a request without a body.
 std::string get_request(std::string_view path);
+/// A JSON body after it.
+std::string post_request(std::string_view path, std::string_view body);
 
 }  // namespace hearth::server

@@ -233,10 +233,10 @@ asio::awaitable<void> forward(Context& context, Connection& connection, const Ro
 }
 
 asio::awaitable<Result<std::string>> ask_worker(Context& context, Connection& connection,
-                                                const Served& served, std::string_view path) {
+                                                const Served& served, std::string request) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto exchange =
-        Exchange::start(context.io, served.worker->socket(), get_request(path),
+        Exchange::start(context.io, served.worker->socket(), request,
                         [wakeup = connection.wakeup().shared_from_this()] { wakeup->notify(); });
     std::string body;
     while (!exchange->complete() && !exchange->broken() && !context.stopping) {

@@ -13,10 +13,10 @@ namespace hearth::server {
 
 asio::awaitable<void> forward(Context& context, Connection& connection, const Route& route);
 
-/// The body of a worker's GET, asked once more if it did not answer.
+/// The body of a worker's answer to get_request() or post_request(), asked once more if there was none.
 /// Errors: engine_lost.
 asio::awaitable<Result<std::string>> ask_worker(Context& context, Connection& connection,
-                                                const Served& served, std::string_view path);
+                                                const Served& served, std::string request);
 
 /// Headers of a message that concern one connection alone, or that whoever hands it on writes anew;
 /// names in lower case.

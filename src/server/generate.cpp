@@ -5,6 +5,7 @@
 
 #include "server/envelope.h"
 #include "server/handlers.h"
+#include "server/session.h"
 #include "server/sse.h"
 #include "services/chat/openai_common.h"
 #include "services/chat/told_constraint.h"
@@ -28,6 +29,7 @@ struct Preparation {
   services::ReplyInfo info;
   std::chrono::steady_clock::time_point arrived;
   Extras extras;
+  SessionHeaders session;
 
   Result<Prepared> operator()();
 };
@@ -41,6 +43,7 @@ Result<Prepared> Preparation::operator()() {
   if (out.ready) return out;
   auto request = protocol.parse(*json, info.model);
   if (!request) return fail(request.error());
+  if (served->defaults.sessions) request->session = cache_session(*json, session);
   if (!served->defaults.grammars) out.warning = services::tell_constraint(*request);
   auto answer = services::Answer::start(served->model, *request, served->defaults, arrived);
   if (!answer) return fail(answer.error());
@@ -101,7 +104,8 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
                    .served = lease->served(),
                    .info = reply_info(**lease),
                    .arrived = arrived,
-                   .extras = extras};
+                   .extras = extras,
+                   .session = session_headers(connection.request())};
   connection.watch();
   auto prepared = co_await context.prepare(std::move(work));
   if (!prepared) {

@@ -37,6 +37,9 @@ Handled engine_process(Context&, Connection&, const Route&);
 Handled drain(Context&, Connection&, const Route&);
 Handled stats(Context&, Connection&, const Route&);
 Handled metrics(Context&, Connection&, const Route&);
+Handled flush_cache(Context&, Connection&, const Route&);
+/// {"session_id"} to {"closed"}.
+Handled close_cache_session(Context&, Connection&, const Route&);
 Handled openapi(Context&, Connection&, const Route&);
 
 /// {"content" or "prompt" or "messages"} to {"tokens","count"}, with "with_pieces" to pieces.

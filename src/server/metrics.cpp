@@ -123,6 +123,36 @@ void Metrics::print_answers(std::string& out) const {
   inter_token_seconds.print("hearth_inter_token_seconds", "Mean time between tokens.", out);
 }
 
+void Metrics::print_prompt_cache(const engine::PromptCacheStats& cache, std::string& out) {
+  value(out, "hearth_prompt_cache_hits_total", "counter", "Prompts that took something from it.",
+        cache.hits);
+  value(out, "hearth_prompt_cache_misses_total", "counter", "Prompts that found nothing in it.",
+        cache.misses);
+  value(out, "hearth_prompt_cache_hit_tokens_total", "counter", "Tokens taken from it.",
+        cache.hit_tokens);
+  value(out, "hearth_prompt_cache_evicted_total", "counter", "Blocks that left it for others.",
+        cache.evicted);
+  value(out, "hearth_prompt_cache_blocks", "gauge", "Blocks in it.", cache.entries);
+  value(out, "hearth_prompt_cache_bytes", "gauge", "Bytes of its blocks.", cache.bytes);
+  value(out, "hearth_prompt_cache_max_bytes", "gauge", "Bytes that it may hold.", cache.max_bytes);
+}
+
+void Metrics::print_ssd_cache(const engine::DiskCacheStats& cache, std::string& out) {
+  value(out, "hearth_ssd_cache_restores_total", "counter", "Prompts that took blocks from files.",
+        cache.restores);
+  value(out, "hearth_ssd_cache_spills_total", "counter", "Files of blocks written.", cache.spills);
+  value(out, "hearth_ssd_cache_dropped_total", "counter",
+        "Blocks not written since too many waited.", cache.dropped_spills);
+  value(out, "hearth_ssd_cache_failed_total", "counter",
+        "Blocks not written since the system refused.", cache.failed_spills);
+  value(out, "hearth_ssd_cache_bad_files_total", "counter", "Files found broken and thrown away.",
+        cache.bad_files);
+  value(out, "hearth_ssd_cache_demotions_total", "counter", "Idle blocks that left memory.",
+        cache.demotions);
+  value(out, "hearth_ssd_cache_files", "gauge", "Files of blocks.", cache.entries);
+  value(out, "hearth_ssd_cache_bytes", "gauge", "Bytes of these files.", cache.bytes);
+}
+
 void Metrics::print_engine(const Gauges& gauges, std::string& out) {
   value(out, "hearth_rows_max", "gauge", "Rows that may be active.", gauges.rows_max);
   value(out, "hearth_rows_active", "gauge", "Rows that the engine decodes.", gauges.rows_active);
@@ -137,6 +167,8 @@ void Metrics::print_engine(const Gauges& gauges, std::string& out) {
         "Prompt tokens that the engine ran, those of rows given up too.", gauges.tokens_prefilled);
   value(out, "hearth_tokens_sampled_total", "counter",
         "Tokens that the engine sampled, those of rows given up too.", gauges.tokens_sampled);
+  print_prompt_cache(gauges.prompt_cache, out);
+  if (!gauges.ssd_cache.folder.empty()) print_ssd_cache(gauges.ssd_cache, out);
   value(out, "hearth_kv_bytes", "gauge", "Bytes of KV caches.", gauges.kv_bytes);
   value(out, "hearth_memory_active_bytes", "gauge", "MLX memory in use.", gauges.memory_active);
   value(out, "hearth_memory_peak_bytes", "gauge", "MLX memory at its peak.", gauges.memory_peak);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/model.h"
+
 namespace hearth::server {
 
 /// A Prometheus histogram of seconds.
@@ -42,6 +44,8 @@ struct Gauges {
   std::uint64_t tokens_prefilled = 0;
   std::uint64_t tokens_sampled = 0;
   std::size_t kv_bytes = 0;
+  engine::PromptCacheStats prompt_cache;
+  engine::DiskCacheStats ssd_cache;
   std::size_t memory_active = 0;
   std::size_t memory_peak = 0;
   std::size_t memory_cache = 0;
@@ -80,6 +84,8 @@ struct Metrics {
  private:
   void print_server(const Gauges& gauges, std::string& out) const;
   void print_answers(std::string& out) const;
+  static void print_prompt_cache(const engine::PromptCacheStats& cache, std::string& out);
+  static void print_ssd_cache(const engine::DiskCacheStats& cache, std::string& out);
   static void print_engine(const Gauges& gauges, std::string& out);
 };
 

@@ -157,6 +157,8 @@ void ModelPool::retire(const Served& served) {
   retired_.prompt_tokens += stats.prompt_tokens;
   retired_.completion_tokens += stats.completion_tokens;
   retired_.steps += stats.steps;
+  retired_.prompt_cache.retire(stats.prompt_cache);
+  retired_.ssd_cache.retire(stats.ssd_cache);
 }
 
 /// Wakes when a model has been idle for long enough.

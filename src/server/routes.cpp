@@ -48,6 +48,8 @@ const std::array all_routes{
     Route{"GET", "/engine", engine_process},
     Route{"GET", "/stats", stats},
     Route{"GET", "/metrics", metrics},
+    Route{"POST", "/admin/cache/flush", flush_cache},
+    Route{"POST", "/admin/cache/session/close", close_cache_session},
     Route{"GET", "/openapi.json", openapi, Access::open},
     Route{"GET", "/", page, Access::open},
     Route{"GET", "/app.js", page, Access::open},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "server/exchange.h"
 #include "server/forward.h"
 #include "server/handlers.h"
 #include "server/worker_metrics.h"
@@ -40,9 +41,28 @@ Json batch_block(const Context& context, const Gauges& now) {
           {"kv_bytes", now.kv_bytes},           {"kv_budget_bytes", nullptr}};
 }
 
-/// There is no such cache yet: every prompt is read from its beginning.
-Json prompt_cache_block() {
-  return {{"entries", 0}, {"bytes", 0}, {"max_bytes", 0}, {"hits", 0}, {"misses", 0}};
+Json prompt_cache_block(const engine::PromptCacheStats& now) {
+  return {{"entries", now.entries}, {"bytes", now.bytes},   {"max_bytes", now.max_bytes},
+          {"hits", now.hits},       {"misses", now.misses}, {"hit_tokens", now.hit_tokens},
+          {"evicted", now.evicted}};
+}
+
+Json ssd_cache_block(const engine::DiskCacheStats& now) {
+  return {{"dir", now.folder.string()},
+          {"entries", now.entries},
+          {"bytes", now.bytes},
+          {"max_bytes", now.max_bytes > 0 ? Json(now.max_bytes) : Json()},
+          {"restores", now.restores},
+          {"spills", now.spills},
+          {"restore_ms_last", now.restore_ms_last},
+          {"demotions", now.demotions},
+          {"pending_snapshots", 0},
+          {"pending_spills", now.pending_spills},
+          {"pending_spill_bytes", now.pending_spill_bytes},
+          {"dropped_spills", now.dropped_spills},
+          {"failed_spills", now.failed_spills},
+          {"bad_files", now.bad_files},
+          {"longest_durable_prefix_tokens", now.longest_prefix}};
 }
 
 Json kv_block(const engine::ModelInfo& info) {
@@ -112,8 +132,9 @@ Json stats_body(Context& context) {
   const Gauges now = context.gauges();
   Json body{{"server", server_block(context)},
             {"batch", batch_block(context, now)},
-            {"prompt_cache", prompt_cache_block()},
+            {"prompt_cache", prompt_cache_block(now.prompt_cache)},
             {"response_store", context.responses.stats()}};
+  if (!now.ssd_cache.folder.empty()) body["ssd_cache"] = ssd_cache_block(now.ssd_cache);
   if (context.pool.is_open()) body["pool"] = pool_block(context);
   const auto first = context.first_model();
   if (!first || !first->model) return body;
@@ -140,7 +161,7 @@ Handled stats(Context& context, Connection& connection, const Route&) {
   Json body = stats_body(context);
   const auto first = context.first_model();
   if (first && first->worker) {
-    const auto told = co_await ask_worker(context, connection, *first, "/stats");
+    const auto told = co_await ask_worker(context, connection, *first, get_request("/stats"));
     if (told) body = stats_with(std::move(body), *told);
   }
   co_await connection.reply(json_reply(200, body));
@@ -153,7 +174,7 @@ Handled metrics(Context& context, Connection& connection, const Route&) {
     for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
       const auto served = context.pool.resident(i);
       if (!served) continue;
-      auto text = co_await ask_worker(context, connection, *served, "/metrics");
+      auto text = co_await ask_worker(context, connection, *served, get_request("/metrics"));
       if (text) told.push_back(std::move(*text));
     }
     reply.body = context.metrics.print_front(context.gauges());

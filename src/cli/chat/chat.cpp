@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cli/answer.h"
+#include "cli/cache_options.h"
 #include "cli/chat/repl.h"
 #include "cli/engine_options.h"
 #include "cli/model_argument.h"
@@ -25,13 +26,16 @@ class Chat : public Command {
     declare_sampling(table, sampling_, {});
     declare_request_sampling(table, sampling_);
     engine_.declare(table);
+    cache_.declare(table, CacheFlags::Tiers::memory);
   }
 
   Result<int> run(Context& context) override {
     Interrupts interrupts;
     const auto choice = choose_model(model_, context);
     if (!choice) return fail(choice.error());
-    auto model = load_with_step(context.terminal, choice->path, choice->name, engine_.options(),
+    auto options = engine_.options();
+    cache_.apply(options);
+    auto model = load_with_step(context.terminal, choice->path, choice->name, options,
                                 context.quiet, context.terminal.in_is_terminal());
     if (!model) return fail(model.error());
     if (!(*model)->chat_template) {
@@ -81,6 +85,7 @@ class Chat : public Command {
 
   ModelArgument model_;
   EngineFlags engine_;
+  CacheFlags cache_;
   SamplingOptions sampling_;
   std::string system_;
 };

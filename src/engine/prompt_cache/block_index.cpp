@@ -104,6 +104,11 @@ void BlockIndex::keep_tail(const BlockKey& key) {
   if (const auto found = nodes_.find(key); found != nodes_.end()) tighten(*found->second);
 }
 
+bool BlockIndex::keeps_tail(const BlockKey& key) const {
+  const auto found = nodes_.find(key);
+  return found != nodes_.end() && found->second->block.tail && !found->second->is_loose;
+}
+
 void BlockIndex::close_session(std::string_view session) {
   for (auto& node : order_) {
     if (node.session == session) node.session.clear();

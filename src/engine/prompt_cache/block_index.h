@@ -35,6 +35,8 @@ class BlockIndex {
   /// Prompts go on from here: the tail stays as long as its block.
   void keep_tail(const BlockKey& key);
 
+  bool keeps_tail(const BlockKey& key) const;
+
   /// Forgets what touch() was told of a session; drops no block.
   void close_session(std::string_view session);
 

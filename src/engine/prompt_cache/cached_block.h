@@ -1,7 +1,6 @@
 // A block of tokens with what the model's layers kept of them.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -23,13 +22,13 @@ struct PartBlocks {
 
   const std::vector<tensor::KvBlockPtr> layers;
   std::size_t bytes = 0;
-  mutable std::atomic<bool> on_disk{false};
 };
 using PartPtr = std::shared_ptr<const PartBlocks>;
 
 struct CachedBlock {
   BlockKey key, parent;
   std::vector<TokenId> tokens;
+  int end = 0;   // tokens of the prompt up to the block's end
   PartPtr base;  // there even where no layer is of this part
   PartPtr tail;  // null: not kept here
 

@@ -8,11 +8,19 @@ namespace hearth::engine {
 
 using Clock = BlockIndex::Clock;
 
-PromptCache::PromptCache(const EngineOptions& options,
+PromptCache::PromptCache(const EngineOptions& options, const std::string& space,
                          std::function<tensor::SequenceCache()> new_caches)
-    : tier_(options.tier), chunk_(options.prefill_chunk), new_caches_(std::move(new_caches)),
-      layout_(CacheLayout::of(new_caches_(), options.tier == Tier::l1 ? options.prefill_chunk : 0)),
-      index_(options.prompt_cache.max_bytes) {}
+    : tier_(options.tier), new_caches_(std::move(new_caches)), model_caches_(new_caches_()),
+      layout_(CacheLayout::of(model_caches_, tier_ == Tier::l1 ? options.prefill_chunk : 0)),
+      demote_idle_(options.prompt_cache.demote_idle), index_(options.prompt_cache.max_bytes) {
+  const auto& wanted = options.prompt_cache;
+  if (wanted.disk.empty()) return;
+  disk_ = std::make_unique<DiskTier>(DiskTier::Settings{.folder = wanted.disk,
+                                                        .space = space,
+                                                        .max_bytes = wanted.disk_max_bytes,
+                                                        .verify = wanted.disk_verify,
+                                                        .every_second = [this] { demote(); }});
+}
 
 /// The position behind a row's block; none where it has no such block. At tier l1 the blocks are
 /// the chunks of its prompt, whose last token runs alone and is in none.
@@ -61,21 +69,30 @@ std::vector<CachedBlock> PromptCache::find_chain(const Sequence& row, int count)
   return chain;
 }
 
-void PromptCache::take(Sequence& row) {
-  if (row.decoding() || row.request.score_prompt) return;
+bool PromptCache::take(Sequence& row) {
+  if (row.decoding() || row.request.score_prompt) return true;
+  if (row.blocks.to_read > 0) return restore(row);
   const int count = blocks_before(row, row.prompt_tokens() - 1);
   const int next = blocks_before(row, row.forwarded);
-  if (next >= count) return;
+  if (next >= count) return true;
   name_blocks(row, count);
   std::vector<CachedBlock> chain;
   {
     const std::scoped_lock lock(mutex_);
-    if (!index_.find(row.blocks.keys[next])) return;
-    chain = find_chain(row, count);
-    if (int(chain.size()) <= next) return;
-    index_.touch(std::span(row.blocks.keys).first(chain.size()), row.request.session, Clock::now());
+    if (index_.find(row.blocks.keys[next])) chain = find_chain(row, count);
+    if (int(chain.size()) > next) {
+      index_.touch(std::span(row.blocks.keys).first(chain.size()), row.request.session,
+                   Clock::now());
+    }
   }
-  start_from(row, chain);
+  if (int(chain.size()) > next) start_from(row, chain);
+  if (!disk_ || row.blocks.looked) return true;
+  row.blocks.looked = true;
+  const int length = length_with_files(row, count);
+  const int known = std::max(next, int(chain.size()));
+  if (length <= known || !pays(row, known, length)) return true;
+  row.blocks.to_read = length;
+  return restore(row);
 }
 
 void PromptCache::start_from(Sequence& row, std::span<const CachedBlock> chain) {
@@ -117,7 +134,8 @@ void PromptCache::publish_block(Sequence& row, int i) {
   const int from = start_of_block(row, i), to = *end_of_block(row, i);
   CachedBlock block{.key = row.blocks.keys[i],
                     .parent = row.blocks.parent(i),
-                    .tokens = std::vector(row.tokens.begin() + from, row.tokens.begin() + to)};
+                    .tokens = std::vector(row.tokens.begin() + from, row.tokens.begin() + to),
+                    .end = to};
   bool wants_tail = !layout_.tail.empty() && (!layout_.states || to == row.forwarded);
   {
     const std::scoped_lock lock(mutex_);
@@ -130,7 +148,7 @@ void PromptCache::publish_block(Sequence& row, int i) {
   if (!block.base) return;
   if (wants_tail) block.tail = layout_.take_from(row.cache, Part::tail, from, to);
   const std::scoped_lock lock(mutex_);
-  stats_.evicted += index_.put(std::move(block), false, Clock::now()).size();
+  evicted(index_.put(std::move(block), false, Clock::now()));
 }
 
 /// Prompts will go on from the last of the row's blocks.
@@ -145,6 +163,8 @@ void PromptCache::finish(Sequence& row) {
   publish(row);
   const std::scoped_lock lock(mutex_);
   keep_tails(row);
+  save(std::span(row.blocks.keys)
+           .first(std::min<std::size_t>(row.blocks.published, row.blocks.keys.size())));
 }
 
 void PromptCache::close_session(const std::string& session) {

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/prompt_cache/block_index.h"
 #include "engine/prompt_cache/cache_layout.h"
+#include "engine/prompt_cache/disk_tier.h"
 #include "engine/sequence.h"
 
 namespace hearth::engine {
@@ -22,13 +23,20 @@ namespace hearth::engine {
 class PromptCache {
  public:
   /// @param new_caches  makes a new sequence's caches
-  PromptCache(const EngineOptions& options, std::function<tensor::SequenceCache()> new_caches);
+  /// @param space       fingerprint() of the model: the namespace of files
+  PromptCache(const EngineOptions& options, const std::string& space,
+              std::function<tensor::SequenceCache()> new_caches);
+  ~PromptCache();  // writes to files what is not there yet
 
   // --- engine thread
 
   /// Before a step: gives a row whose prompt is under way what the cache has beyond what it has
   /// itself. At least one token is left to compute.
-  void take(Sequence& row);
+  /// @return false where blocks are being read from files: the row waits for the next step
+  bool take(Sequence& row);
+
+  /// What a step took to run tokens of prompts; files are read only where that is slower.
+  void note_prefill(int tokens, std::chrono::duration<double> took);
 
   /// Most tokens that a step may bring for a row, of `tokens`, so that its state can be kept.
   int step_limit(const Sequence& row, int tokens) const;
@@ -42,7 +50,10 @@ class PromptCache {
   // --- any thread
 
   void close_session(const std::string& session);
+  /// Writes everything that memory holds to files, within `limit`. Without a disk tier nothing.
+  FlushReport flush(std::chrono::milliseconds limit);
   PromptCacheStats stats() const;
+  DiskCacheStats disk_stats() const;
 
  private:
   std::optional<int> end_of_block(const Sequence& row, int block) const;
@@ -55,15 +66,32 @@ class PromptCache {
   void start_from(Sequence& row, std::span<const CachedBlock> chain);
   void publish_block(Sequence& row, int block);
   void keep_tails(const Sequence& row);
+  void evicted(std::vector<CachedBlock> blocks);
+  void save(std::span<const BlockKey> keys);
+  void save_part(const CachedBlock& block, Part part, std::int64_t used);
+  bool wants_file(const CachedBlock& block, Part part) const;
+  void demote();
+
+  // Of files:
+  int length_with_files(const Sequence& row, int count) const;
+  bool pays(const Sequence& row, int from, int to) const;
+  bool restore(Sequence& row);
+  std::optional<CachedBlock> restored_block(const Sequence& row, int block);
+  PartPtr read_part(const CachedBlock& block, Part part);
 
   const Tier tier_;
-  const int chunk_;  // of a prompt at tier l1
   const std::function<tensor::SequenceCache()> new_caches_;
+  const tensor::SequenceCache model_caches_;  // empty ones, that know the form of their blocks
   const CacheLayout layout_;
+  const std::chrono::seconds demote_idle_;
+  double prefill_rate_ = 0;  // tokens a second; 0: not known. Of the engine thread, as is the next
+  double restore_rate_ = 1e9;  // bytes a second
 
   mutable std::mutex mutex_;  // guards what follows
   BlockIndex index_;
   PromptCacheStats stats_;
+
+  std::unique_ptr<DiskTier> disk_;  // null: none. Last: its thread calls demote()
 };
 
 }  // namespace hearth::engine

@@ -1,9 +1,10 @@
 // What the prompt cache knows of one sequence.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
-#include "engine/prompt_cache/block_key.h"
+#include "engine/prompt_cache/cached_block.h"
 
 namespace hearth::engine {
 
@@ -13,8 +14,12 @@ struct RowBlocks {
   /// The key before block `block`, which must be known.
   const BlockKey& parent(int block) const { return block == 0 ? root : keys[block - 1]; }
 
-  int published = 0;  // of its blocks, those that are or were in the cache
-  int taken = 0;      // tokens that were not computed
+  int published = 0;              // of its blocks, those that are or were in the cache
+  std::vector<CachedBlock> read;  // from files, so far
+  int to_read = 0;                // blocks, when files are being read
+  bool looked = false;            // for files: once is enough
+  std::chrono::steady_clock::duration read_time{};
+  int taken = 0;  // tokens that were not computed
 };
 
 }  // namespace hearth::engine

@@ -1,7 +1,11 @@
 // Blocks without a model, for tests.
 #pragma once
 
-#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
 
 #include "engine/prompt_cache/cached_block.h"
 
@@ -25,5 +29,21 @@ inline PartPtr part_of(std::size_t bytes, unsigned char fill = 0) {
       std::vector<tensor::KvBlockPtr>{std::make_shared<FakeBlock>(bytes / 2, fill),
                                       std::make_shared<FakeBlock>(bytes - bytes / 2, fill + 1)});
 }
+
+/// A name for a folder of one test, which is removed with what is in it.
+struct TestFolder {
+  TestFolder() {
+    static std::atomic<int> count{0};
+    path = std::filesystem::temp_directory_path() /
+           fmt::format("hearth-blocks-{}-{}", ::getpid(), ++count);
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+
+  std::filesystem::path path;
+};
 
 }  // namespace hearth::engine

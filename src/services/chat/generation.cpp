@@ -73,6 +73,7 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
   auto mask = answer_mask(*model, request, input, format, defaults);
   if (!mask) return fail(mask.error());
   job.mask = std::move(*mask);
+  job.session = request.session;
 
   auto stream = model->submit(std::move(job));
   if (!stream) return fail(stream.error());

@@ -65,6 +65,7 @@ struct Request {
   ToolChoice tool_choice;
   std::optional<Constraint> constraint;
   std::optional<int> thinking_budget;  // most reasoning tokens; the channel is closed after them
+  std::string session;                 // whose blocks stay a little longer in the prompt cache
   Json reply_fields;  // of the body, what the protocol's own encoder says again; else null
 
   int choices() const { return n * int(1 + more_inputs.size()); }
@@ -75,6 +76,7 @@ struct ServerDefaults {
   std::optional<float> temperature, top_p;
   std::optional<int> top_k, max_tokens;
   std::optional<bool> thinking;
+  bool sessions = true;  // false (HEARTH_SESSION_CACHE=0): Request::session stays empty
   bool grammars = true;  // false (HEARTH_GRAMMAR=0): constraints are told, not held
 };
 

@@ -1,0 +1,33 @@
+// The flags of the prompt cache.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cli/option.h"
+#include "services/model.h"
+
+namespace hearth::cli {
+
+class CacheFlags {
+ public:
+  enum class Tiers { memory, memory_and_files };
+
+  void declare(OptionTable& table, Tiers tiers);
+  /// Error: usage, where flags need one another.
+  Result<void> check() const;
+  /// Adds what was asked for; without a flag default_prompt_cache() of this machine.
+  void apply(engine::EngineOptions& options) const;
+
+ private:
+  std::optional<std::uint64_t> prompt_cache_, files_max_;
+  std::string files_;
+  bool verify_ = false;
+  std::optional<int> demote_idle_;
+};
+
+/// Bytes of the prompt cache when nothing is said: 2 GiB or a tenth of the memory, whichever is
+/// larger, but no more than half of what is free.
+std::uint64_t default_prompt_cache(std::uint64_t memory, std::uint64_t free);
+
+}  // namespace hearth::cli
