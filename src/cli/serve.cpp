@@ -130,6 +130,23 @@ class Serve : public Command {
                                "mlx-lm's name of --batch, which wins");
     concurrency.in_config = false;
     table.add(std::move(concurrency));
+    constexpr float most_gb = 1e6;
+    table.add(real("--memory-budget", "GB", &memory_budget_, 0, most_gb,
+                   "most memory for weights and one answer's context, in decimal GB; 0 for no "
+                   "budget"));
+    table.add(real("--kv-budget", "GB", &kv_budget_, 0, most_gb,
+                   "most that the caches of all running answers may come to, in decimal GB; "
+                   "requests must then say max_tokens"));
+  }
+
+  engine::EngineOptions engine_options(const Context& context) const {
+    constexpr double bytes_of_gb = 1e9;
+    auto options = engine_.options();
+    options.max_rows = batch_.value_or(concurrency_.value_or(8));
+    options.memory_budget = std::size_t(double(memory_budget_.value_or(0)) * bytes_of_gb);
+    options.kv_budget = std::size_t(double(kv_budget_.value_or(0)) * bytes_of_gb);
+    options.attempt_overflow = context.environment.get("HEARTH_CONTEXT_OVERFLOW") == "attempt";
+    return options;
   }
 
   static void declare_mlx_lm(OptionTable& table) {
@@ -217,9 +234,9 @@ class Serve : public Command {
                                                       const server::Server& server) {
     const auto index = model_index(models, entry);
     const ModelSettings& own = models.settings[index];
-    auto options = engine_.options();
+    auto options = engine_options(context);
     if (own.l1) options.tier = *own.l1 ? engine::Tier::l1 : engine::Tier::fast;
-    options.max_rows = own.batch.value_or(batch_.value_or(concurrency_.value_or(8)));
+    if (own.batch) options.max_rows = *own.batch;
     cache_.apply(options);
     auto model =
         load_with_step(context.terminal, entry.path, entry.id, options, context.quiet, true);
@@ -287,6 +304,7 @@ class Serve : public Command {
   PoolFlags pool_;
   bool told_ = false;  // of the loading thread: that the server is ready
   std::optional<int> batch_, concurrency_;
+  std::optional<float> memory_budget_, kv_budget_;
   std::optional<bool> thinking_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -16,6 +17,15 @@ namespace hearth::engine {
 namespace mx = mlx::core;
 
 namespace {
+
+constexpr double usable_share = 0.75;  // of the device's memory, where no budget is set
+// That a token of a step takes while it is computed: twice what an 8B model's does in float32.
+constexpr std::size_t step_token_bytes = 550'000;
+
+int enforced_context(const Limits& limits) {
+  if (!limits.budget) return limits.context;
+  return limits.context > 0 ? std::min(limits.context, *limits.budget) : *limits.budget;
+}
 
 /// The MLX device that `--device` names.
 Result<mx::Device> choose_device(const std::string& name) {
@@ -83,9 +93,14 @@ struct Engine::Impl {
   void run(const std::filesystem::path& path, std::promise<Result<void>> loaded,
            std::stop_token stop);
   Result<models::Loaded> load(const std::filesystem::path& path);
+  /// What the model's caches take, and what requests are held to.
+  void measure(const models::Loaded& model);
+  Result<void> queue(Job job);
 
   const EngineOptions options;
   ModelInfo info;
+  std::vector<KvLayers> kv_layers;
+  Limits limits;
   bool kernels = false;
   Counters counters;
   std::unique_ptr<PromptCache> prompt_cache;  // null: none
@@ -122,12 +137,7 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
           .tool_dialect = std::string(models::to_string(model->tool_calls)),
           .load_seconds =
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
-  for (const auto& spec : model->model->caches()) {
-    const std::size_t size = 2 * std::size_t(spec.kv_heads) * std::size_t(spec.head_dim);
-    ++(spec.window > 0 ? info.sliding_layers : info.global_layers);
-    (spec.window > 0 ? info.kv_window_size : info.kv_token_size) +=
-        size * std::size_t(std::max(1, spec.window));
-  }
+  measure(*model);
   if (options.prompt_cache.max_bytes > 0) {
     const bool files = !options.prompt_cache.disk.empty();
     prompt_cache =
@@ -137,8 +147,33 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
                                       });
   }
   loaded.set_value({});
-  Scheduler(*model->model, options, kernels, info.context_length, prompt_cache.get(), counters)
-      .run(inbox, stop);
+  Scheduler(*model->model, options, kernels, prompt_cache.get(), counters).run(inbox, stop);
+}
+
+void Engine::Impl::measure(const models::Loaded& model) {
+  // Pages hold 16 bits a number; the caches of the plain graph hold what the model computes in.
+  const std::size_t number = !kernels && model.quantization == "float32" ? 4 : 2;
+  for (const auto& spec : model.model->caches()) {
+    const std::size_t size = 2 * std::size_t(spec.kv_heads) * std::size_t(spec.head_dim);
+    ++(spec.window > 0 ? info.sliding_layers : info.global_layers);
+    (spec.window > 0 ? info.kv_window_size : info.kv_token_size) +=
+        size * std::size_t(std::max(1, spec.window));
+    kv_layers.push_back({.token_bytes = size * number, .window = spec.window});
+  }
+  const bool budget = options.memory_budget > 0;
+  info.usable_bytes =
+      budget ? options.memory_budget : std::size_t(double(backend().memory_bytes) * usable_share);
+  info.safe_context = safe_context(
+      {.usable = info.usable_bytes,
+       .weights = info.weight_bytes,
+       .transient = step_token_bytes,
+       .step_tokens = options.tier == Tier::fast ? options.step_tokens : options.prefill_chunk,
+       .context = info.context_length,
+       .layers = kv_layers});
+  limits = {.context = options.attempt_overflow ? 0 : info.context_length,
+            .budget = budget ? std::optional(info.safe_context) : std::nullopt,
+            .kv_budget = options.kv_budget};
+  if (budget) mx::set_memory_limit(options.memory_budget);
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -169,34 +204,50 @@ Result<std::shared_ptr<TokenStream>> Engine::submit(GenerateRequest request) {
                   fmt::format("token id {} is outside the vocabulary of {}", id, info.vocab_size));
     }
   }
-  if (info.context_length > 0 && int(request.prompt.size()) >= info.context_length) {
-    return fail(
-        ErrorCode::context_overflow,
-        fmt::format("prompt is too long: {} tokens > {} maximum (the model's context is {}, "
-                    "of which one must be left for the answer)",
-                    request.prompt.size(), info.context_length - 1, info.context_length));
-  }
   if (request.max_tokens && *request.max_tokens < 1) {
     return fail(ErrorCode::invalid_request,
                 fmt::format("max_tokens is {}, expected at least 1", *request.max_tokens),
                 "max_tokens");
   }
   if (auto ok = validate(request.sampling, info.vocab_size); !ok) return fail(ok.error());
-  if (impl_->closed) return fail(ErrorCode::overloaded, "the server is stopping");
-  auto& waiting = impl_->counters.waiting;
-  if (++waiting > impl_->options.max_waiting + impl_->options.max_rows) {
-    --waiting;
-    return fail(ErrorCode::overloaded, fmt::format("{} requests are waiting already, try again",
-                                                   impl_->options.max_waiting));
-  }
+  auto granted =
+      grant(int(request.prompt.size()), request.max_tokens, impl_->limits, impl_->kv_layers);
+  if (!granted) return fail(granted.error());
   auto stream = std::make_shared<TokenStream>();
-  Job job{std::move(request), stream, Sequence::Clock::now()};
-  if (!impl_->inbox.push(job)) {
+  Job job{.request = std::move(request),
+          .stream = stream,
+          .submitted = Sequence::Clock::now(),
+          .grant = *granted,
+          .alone = nullptr};
+  ++impl_->counters.submitted;  // before the engine can count its end
+  if (auto queued = impl_->queue(std::move(job)); !queued) {
+    --impl_->counters.submitted;
+    return fail(queued.error());
+  }
+  return stream;
+}
+
+Result<void> Engine::Impl::queue(Job job) {
+  if (closed) return fail(ErrorCode::overloaded, "the server is stopping");
+  auto& waiting = counters.waiting;
+  if (++waiting > options.max_waiting + options.max_rows) {
+    --waiting;
+    return fail(ErrorCode::overloaded,
+                fmt::format("{} requests are waiting already, try again", options.max_waiting));
+  }
+  if (!inbox.push(job)) {
     --waiting;
     return fail(ErrorCode::overloaded, "the engine's queue is full, try again");
   }
-  ++impl_->counters.submitted;
-  return stream;
+  return {};
+}
+
+std::future<Result<void>> Engine::run_alone(LoneWork work) {
+  auto lone = std::make_shared<LoneJob>(LoneJob{.work = std::move(work), .done = {}});
+  auto done = lone->done.get_future();
+  auto queued = impl_->queue({.request = {}, .stream = {}, .submitted = {}, .alone = lone});
+  if (!queued) lone->done.set_value(fail(queued.error()));
+  return done;
 }
 
 const ModelInfo& Engine::info() const { return impl_->info; }
@@ -213,6 +264,10 @@ EngineStats Engine::stats() const {
           .completion_tokens = c.completion_tokens,
           .steps = c.steps,
           .kv_bytes = c.kv_bytes,
+          .kv_projected_bytes = c.kv_projected,
+          .kv_budget_bytes = impl_->limits.kv_budget,
+          .memory_budget_bytes = impl_->options.memory_budget,
+          .enforced_context = enforced_context(impl_->limits),
           .prompt_cache = impl_->prompt_cache ? impl_->prompt_cache->stats() : PromptCacheStats{},
           .ssd_cache = impl_->prompt_cache ? impl_->prompt_cache->disk_stats() : DiskCacheStats{}};
 }

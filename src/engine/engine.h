@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,10 @@
 #include "engine/token_mask.h"
 #include "engine/token_stream.h"
 
+namespace hearth::models {
+class Model;
+}
+
 namespace hearth::engine {
 
 enum class Tier {
@@ -24,12 +30,15 @@ enum class Tier {
 
 struct EngineOptions {
   Tier tier = Tier::fast;
-  std::string device = "auto";  // auto, cpu, gpu, cuda[:n], metal
-  int max_rows = 8;             // rows decoded together
-  int max_waiting = 64;         // requests queued beyond them
-  int prefill_chunk = 2048;     // most tokens one row prefills in a step, as mlx-lm
-  int step_tokens = 512;        // fast tier: most tokens of one step, decode rows first
-  int threads = 0;              // CPU kernels; 0: one a core
+  std::string device = "auto";    // auto, cpu, gpu, cuda[:n], metal
+  int max_rows = 8;               // rows decoded together
+  int max_waiting = 64;           // requests queued beyond them
+  int prefill_chunk = 2048;       // most tokens one row prefills in a step, as mlx-lm
+  int step_tokens = 512;          // fast tier: most tokens of one step, decode rows first
+  int threads = 0;                // CPU kernels; 0: one a core
+  std::size_t kv_budget = 0;      // bytes of keys and values that all rows may come to; 0: no end
+  std::size_t memory_budget = 0;  // bytes of weights, caches and a step; 0: estimates are advice
+  bool attempt_overflow = false;  // goes on beyond the model's context instead of ending there
   PromptCacheOptions prompt_cache;
 };
 
@@ -55,6 +64,8 @@ struct ModelInfo {
   int sliding_layers = 0;          // that attend to a window
   std::size_t kv_token_size = 0;   // numbers that a token adds to the caches of the global layers
   std::size_t kv_window_size = 0;  // numbers that the sliding layers' caches hold when full
+  int safe_context = 0;          // tokens that fit beside the weights, in the memory budget if any
+  std::size_t usable_bytes = 0;  // that safe_context is reckoned with
   std::size_t weight_bytes = 0;
   std::size_t parameters = 0;
   std::string quantization;  // "4-bit, group 64", "bfloat16", ...
@@ -73,9 +84,16 @@ struct EngineStats {
   std::uint64_t completion_tokens = 0;
   std::uint64_t steps = 0;
   std::size_t kv_bytes = 0;
+  std::size_t kv_projected_bytes = 0;   // that the active rows may come to
+  std::size_t kv_budget_bytes = 0;      // 0: none
+  std::size_t memory_budget_bytes = 0;  // 0: none
+  int enforced_context = 0;             // tokens that end an answer; 0: none
   PromptCacheStats prompt_cache;
   DiskCacheStats ssd_cache;
 };
+
+/// What runs alone on the engine thread, which owns the model: embeddings, changes of adapters.
+using LoneWork = std::function<Result<void>(const models::Model& model)>;
 
 class Engine {
  public:
@@ -88,9 +106,17 @@ class Engine {
   ~Engine();  // cancels what runs and joins the thread
 
   /// Queues a request. Any thread.
-  /// Errors: invalid_request (empty prompt, id outside the vocabulary, sampling ranges),
-  /// context_overflow (both numbers), overloaded (the queue is full).
+  /// Errors: invalid_request (empty prompt, id outside the vocabulary, sampling ranges; max_tokens
+  /// that no KV budget has room for), context_overflow (both numbers), overloaded (the queue is
+  /// full).
   Result<std::shared_ptr<TokenStream>> submit(GenerateRequest request);
+
+  /// Queues work that runs on the engine thread while no row does. What was submitted before it
+  /// ends first, what is submitted after it starts later: nobody is passed and nobody starves.
+  /// Any thread.
+  /// @return ready when it has run. Errors: its own; internal if it throws; overloaded (the queue
+  ///         is full); cancelled when the engine ends before.
+  std::future<Result<void>> run_alone(LoneWork work);
 
   const ModelInfo& info() const;
   EngineStats stats() const;

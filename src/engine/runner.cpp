@@ -1,9 +1,41 @@
 #include "engine/runner.h"
 
+#include <algorithm>
+
+#include "base/log.h"
+
 namespace hearth::engine {
 
 namespace mx = mlx::core;
 using tensor::Array;
+
+namespace {
+
+void mark(std::span<const RowWork> rows) {
+  for (const auto& row : rows) {
+    for (const auto& cache : *row.cache) cache->mark();
+  }
+}
+
+/// @return whether all caches are again what they were at mark()
+bool roll_back(std::span<const RowWork> rows) {
+  return std::ranges::all_of(rows, [](const RowWork& row) {
+    return std::ranges::all_of(*row.cache, [](const auto& cache) { return cache->roll_back(); });
+  });
+}
+
+/// The logits of a shared forward by row.
+std::vector<RowLogits> by_row(std::span<const RowWork> rows, std::vector<Array> logits) {
+  std::vector<RowLogits> out;
+  auto next = std::make_move_iterator(logits.begin());
+  for (const auto& row : rows) {
+    out.emplace_back(std::vector<Array>(next, next + row.wanted));
+    next += row.wanted;
+  }
+  return out;
+}
+
+}  // namespace
 
 std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
   std::vector<TokenId> tokens;
@@ -41,12 +73,40 @@ std::vector<Array> Runner::forward(std::span<const RowWork> rows) const {
   return logits;
 }
 
-std::vector<Array> Runner::run(std::span<const RowWork> rows) const {
-  if (shared_) return forward(rows);
-  std::vector<Array> logits;
+RowLogits Runner::alone(const RowWork& row) const {
+  try {
+    return forward({&row, 1});
+  } catch (const std::exception& e) {
+    log::error("a row's step failed: {}", e.what());
+    return tl::unexpected(std::string(e.what()));
+  }
+}
+
+std::vector<RowLogits> Runner::together(std::span<const RowWork> rows) const {
+  mark(rows);
+  std::string words;
+  try {
+    return by_row(rows, forward(rows));
+  } catch (const std::exception& e) {
+    words = e.what();
+  }
+  mx::clear_cache();
+  if (!roll_back(rows)) {
+    log::error("a step of {} rows failed, and they with it: {}", rows.size(), words);
+    return std::vector<RowLogits>(rows.size(), tl::unexpected(words));
+  }
+  log::warn("a step of {} rows failed and is run row by row: {}", rows.size(), words);
+  std::vector<RowLogits> out;
+  for (const auto& row : rows) out.push_back(alone(row));
+  return out;
+}
+
+std::vector<RowLogits> Runner::run(std::span<const RowWork> rows) const {
+  if (shared_ && rows.size() > 1) return together(rows);
+  std::vector<RowLogits> logits;
   for (const auto& row : rows) {
-    for (auto& one : forward({&row, 1})) logits.push_back(std::move(one));
-    if (row.tokens.size() > 1) mx::clear_cache();
+    logits.push_back(alone(row));
+    if (!shared_ && row.tokens.size() > 1) mx::clear_cache();
   }
   return logits;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "engine/sampling.h"
@@ -16,18 +18,25 @@ struct RowWork {
   int wanted;  // of its last tokens, as many as their logits are wanted of
 };
 
+/// [V] in the model's dtype for each token that a row's logits are wanted of, or what went wrong in
+/// words. The caches of a row that failed are lost.
+using RowLogits = tl::expected<std::vector<tensor::Array>, std::string>;
+
 class Runner {
  public:
   /// @param shared  one flat forward for all rows; else each row runs its own (tier l1)
   Runner(const models::Model& model, bool shared) : model_(model), shared_(shared) {}
 
-  /// Runs the rows and evaluates.
-  /// @return [V] in the model's dtype, row by row, for each token that logits are wanted of
-  /// @throws what MLX throws; the caches of these rows are then lost
-  std::vector<tensor::Array> run(std::span<const RowWork> rows) const;
+  /// Runs the rows and evaluates. Where a shared forward fails, by memory or otherwise, each row
+  /// is run alone if the caches can go back to where they were, so that only those fail that fail
+  /// by themselves.
+  /// @return one a row
+  std::vector<RowLogits> run(std::span<const RowWork> rows) const;
 
  private:
   std::vector<tensor::Array> forward(std::span<const RowWork> rows) const;
+  std::vector<RowLogits> together(std::span<const RowWork> rows) const;
+  RowLogits alone(const RowWork& row) const;
 
   const models::Model& model_;
   const bool shared_;

@@ -1,10 +1,11 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <limits>
+#include <numeric>
 #include <random>
 
 #include "base/log.h"
+#include "engine/row_sampler.h"
 
 namespace hearth::engine {
 
@@ -22,41 +23,56 @@ std::uint64_t fresh_seed() {
 }  // namespace
 
 Scheduler::Scheduler(const models::Model& model, const EngineOptions& options, bool kernels,
-                     int context_length, PromptCache* prompt_cache, Counters& counters)
-    : model_(model), options_(options), kernels_(kernels), context_length_(context_length),
-      cache_specs_(model.caches()), runner_(model, options.tier == Tier::fast),
-      prompt_cache_(prompt_cache), counters_(counters) {}
+                     PromptCache* prompt_cache, Counters& counters)
+    : model_(model), options_(options), kernels_(kernels), cache_specs_(model.caches()),
+      runner_(model, options.tier == Tier::fast), prompt_cache_(prompt_cache), counters_(counters),
+      pace_(options.step_tokens) {}
 
 void Scheduler::run(Inbox<Job>& inbox, std::stop_token stop) {
   while (!stop.stop_requested()) {
     enqueue(idle() ? inbox.wait(stop) : inbox.drain());
-    drop_cancelled();
-    admit();
-    if (!rows_.empty()) step();
-    remove_ended();
+    try {
+      turn();
+    } catch (const std::exception& e) {
+      log::error("a step failed, and all rows with it: {}", e.what());
+      for (auto& row : rows_) fail_row(*row, std::string("the step failed: ") + e.what());
+      remove_ended();
+    }
+    check_invariants();
   }
   enqueue(inbox.drain());
   for (auto& row : rows_) end(*row, {.reason = FinishReason::cancelled});
   remove_ended();
-  for (auto& job : waiting_) {
-    --counters_.waiting;
-    ++counters_.cancelled;
-    job.stream->push(Finish{.reason = FinishReason::cancelled});
-  }
+  for (auto& job : waiting_) give_up(job);
   waiting_.clear();
+}
+
+void Scheduler::turn() {
+  drop_cancelled();
+  admit();
+  if (!rows_.empty()) step();
+  remove_ended();
 }
 
 void Scheduler::enqueue(std::vector<Job> jobs) {
   for (auto& job : jobs) waiting_.push_back(std::move(job));
 }
 
+/// A job that never ran.
+void Scheduler::give_up(Job& job) {
+  --counters_.waiting;
+  if (job.alone) {
+    return job.alone->done.set_value(fail(ErrorCode::cancelled, "the engine is stopping"));
+  }
+  ++counters_.cancelled;
+  job.stream->push(Finish{.reason = FinishReason::cancelled,
+                          .usage = {.prompt_tokens = int(job.request.prompt.size())}});
+}
+
 void Scheduler::drop_cancelled() {
   std::erase_if(waiting_, [&](Job& job) {
-    if (!job.stream->cancelled()) return false;
-    --counters_.waiting;
-    ++counters_.cancelled;
-    job.stream->push(Finish{.reason = FinishReason::cancelled,
-                            .usage = {.prompt_tokens = int(job.request.prompt.size())}});
+    if (job.alone || !job.stream->cancelled()) return false;
+    give_up(job);
     return true;
   });
   for (auto& row : rows_) {
@@ -65,26 +81,69 @@ void Scheduler::drop_cancelled() {
   remove_ended();
 }
 
+bool Scheduler::may_start(const Job& job) const {
+  if (job.alone) return rows_.empty();
+  return int(rows_.size()) < options_.max_rows &&
+         joins(counters_.kv_projected, job.grant.kv_bytes, options_.kv_budget);
+}
+
 void Scheduler::admit() {
-  while (!waiting_.empty() && int(rows_.size()) < options_.max_rows) {
+  while (!waiting_.empty() && may_start(waiting_.front())) {
     Job job = std::move(waiting_.front());
     waiting_.pop_front();
-    --counters_.waiting;
     ++counters_.active;
-    auto row = std::make_unique<Sequence>();
-    row->id = next_id_++;
-    row->seed = job.request.sampling.seed.value_or(fresh_seed());
-    const int room = context_length_ > 0 ? context_length_ - int(job.request.prompt.size())
-                                         : std::numeric_limits<int>::max();
-    row->token_limit = std::min(room, job.request.max_tokens.value_or(room));
-    row->cache = tensor::make_sequence_cache(cache_specs_, kernels_);
-    row->tokens = job.request.prompt;
-    row->request = std::move(job.request);
-    row->stream = std::move(job.stream);
-    row->submitted = job.submitted;
-    row->admitted = Sequence::Clock::now();
-    rows_.push_back(std::move(row));
+    --counters_.waiting;
+    if (job.alone) {
+      run_alone(*job.alone);
+      continue;
+    }
+    try {
+      start(job);
+    } catch (const std::exception& e) {
+      refuse(job, e.what());
+    }
   }
+}
+
+/// A job that could not be made a row.
+void Scheduler::refuse(Job& job, const std::string& what) {
+  log::error("a request could not be admitted: {}", what);
+  --counters_.active;
+  ++counters_.finished;
+  job.stream->push(Finish{
+      .reason = FinishReason::error,
+      .usage = {.prompt_tokens = int(job.request.prompt.size())},
+      .error = Error{ErrorCode::internal, "the request could not be admitted: " + what, {}}});
+}
+
+void Scheduler::run_alone(LoneJob& job) {
+  auto outcome = [&]() -> Result<void> {
+    try {
+      return job.work(model_);
+    } catch (const std::exception& e) {
+      return fail(ErrorCode::internal, e.what());
+    }
+  }();
+  --counters_.active;
+  job.done.set_value(std::move(outcome));
+}
+
+/// Moves from `job` only once nothing can fail any more.
+void Scheduler::start(Job& job) {
+  auto row = std::make_unique<Sequence>();
+  rows_.reserve(rows_.size() + 1);
+  row->id = next_id_++;
+  row->seed = job.request.sampling.seed.value_or(fresh_seed());
+  row->token_limit = job.grant.token_limit;
+  row->kv_projected = job.grant.kv_bytes;
+  row->cache = tensor::make_sequence_cache(cache_specs_, kernels_);
+  row->tokens = job.request.prompt;
+  row->request = std::move(job.request);
+  row->stream = std::move(job.stream);
+  row->submitted = job.submitted;
+  row->admitted = Sequence::Clock::now();
+  counters_.kv_projected += row->kv_projected;
+  rows_.push_back(std::move(row));
 }
 
 Sequence& Scheduler::find(std::uint64_t id) const {
@@ -96,8 +155,9 @@ std::vector<Row> Scheduler::plan() const {
   for (const auto& row : rows_) {
     if (!row->waits_for_files) candidates.push_back(row->candidate());
   }
+  const bool waited_for = std::ranges::any_of(candidates, &Candidate::decoding);
   auto plan = options_.tier == Tier::l1 ? plan_l1_step(candidates, options_.prefill_chunk)
-                                        : plan_step(candidates, options_.step_tokens);
+                                        : plan_step(candidates, pace_.budget(waited_for));
   for (Row& planned : plan) {
     const auto& row = find(planned.id);
     if (row.scores_prompt()) planned.tokens = std::min(planned.tokens, scored_at_once);
@@ -121,7 +181,6 @@ void Scheduler::step() {
   take_cached();
   const auto plan = this->plan();
   if (plan.empty()) return;
-  const auto start = Sequence::Clock::now();
   int prefilled = 0;
   std::vector<RowWork> work;
   std::vector<MaskJob> masks;  // one for each row that is sampled
@@ -130,36 +189,30 @@ void Scheduler::step() {
     work.push_back(work_of(row, tokens));
     if (row.samples_after(tokens)) masks.push_back({row.request.mask.get()});
   }
-  std::vector<tensor::Array> logits;
-  try {
-    logits = forward(work, masks);
-  } catch (const std::exception& e) {
-    return fail_rows(plan, e.what());
-  }
+  const auto began = Sequence::Clock::now();
+  const auto logits = forward(work, masks);
+  const std::chrono::duration<double> took = Sequence::Clock::now() - began;
+  pace_.took(std::accumulate(plan.begin(), plan.end(), 0,
+                             [](int sum, const Row& row) { return sum + row.tokens; }),
+             took.count());
   ++counters_.steps;
-  std::size_t next = 0;
   auto mask = masks.begin();
   for (std::size_t i = 0; i < plan.size(); ++i) {
     auto& row = find(plan[i].id);
-    const auto own = std::span(logits).subspan(next, work[i].wanted);
-    next += own.size();
-    if (row.scores_prompt()) score_prompt(row, own, row.forwarded);
-    row.forwarded += plan[i].tokens;
+    const MaskJob* own = row.samples_after(plan[i].tokens) ? &*mask++ : nullptr;
     if (!row.decoding()) prefilled += plan[i].tokens;
-    if (prompt_cache_) prompt_cache_->publish(row);
-    if (row.samples_after(0)) sample_row(row, own.back(), *mask++);
+    try {
+      advance(row, plan[i].tokens, logits[i], own);
+    } catch (const std::exception& e) {
+      fail_row(row, std::string("the step failed: ") + e.what());
+    }
   }
-  counters_.prompt_tokens += prefilled;
-  if (prompt_cache_) prompt_cache_->note_prefill(prefilled, Sequence::Clock::now() - start);
-  std::size_t bytes = 0;
-  for (const auto& row : rows_) {
-    for (const auto& cache : row->cache) bytes += cache->bytes();
-  }
-  counters_.kv_bytes = bytes;
+  if (prompt_cache_) prompt_cache_->note_prefill(prefilled, took);
+  count_bytes();
 }
 
-std::vector<tensor::Array> Scheduler::forward(const std::vector<RowWork>& work,
-                                              std::vector<MaskJob>& masks) {
+std::vector<RowLogits> Scheduler::forward(const std::vector<RowWork>& work,
+                                          std::vector<MaskJob>& masks) {
   mask_worker_.start(masks);
   try {
     auto logits = runner_.run(work);
@@ -171,53 +224,27 @@ std::vector<tensor::Array> Scheduler::forward(const std::vector<RowWork>& work,
   }
 }
 
-Sampled Scheduler::sample(const Sequence& row, const tensor::Array& logits, MaskWords mask) const {
-  auto widened = mx::contiguous(mx::astype(logits, mx::float32));
-  mx::eval(widened);
-  const std::span values(widened.data<float>(), widened.size());
-  const auto& sampling = row.request.sampling;
-  if (options_.tier == Tier::fast) {
-    return sample_token(values, sampling, row.tokens, row.seed, row.generated, mask);
-  }
-  process_logits(values, sampling, row.tokens, rounding_to(logits.dtype()));
-  const auto logprobs = l1_logprobs(mx::astype(widened, logits.dtype()));
-  return sample_logprobs({logprobs.data<float>(), logprobs.size()}, sampling, row.seed,
-                         row.generated, mask);
+void Scheduler::advance(Sequence& row, int tokens, const RowLogits& logits, const MaskJob* mask) {
+  if (!logits) return fail_row(row, "the step failed: " + logits.error());
+  if (row.scores_prompt()) score_prompt(row, *logits, row.forwarded, options_.tier);
+  row.forwarded += tokens;
+  if (!row.decoding()) counters_.prompt_tokens += tokens;
+  if (prompt_cache_) prompt_cache_->publish(row);
+  if (mask) sample_row(row, logits->back(), *mask);
 }
 
-Sampled Scheduler::score(const Sequence& row, const tensor::Array& logits, TokenId id) const {
-  const int rivals = row.request.sampling.top_logprobs;
-  if (options_.tier == Tier::l1) {
-    const auto logprobs = l1_logprobs(logits);
-    return score_logprobs({logprobs.data<float>(), logprobs.size()}, id, rivals);
+void Scheduler::count_bytes() {
+  std::size_t bytes = 0;
+  for (const auto& row : rows_) {
+    for (const auto& cache : row->cache) bytes += cache->bytes();
   }
-  auto widened = mx::contiguous(mx::astype(logits, mx::float32));
-  mx::eval(widened);
-  const std::span values(widened.data<float>(), widened.size());
-  normalise(values);
-  return score_logprobs(values, id, rivals);
-}
-
-/// @param from  position of the token that the first of `logits` follows
-void Scheduler::score_prompt(Sequence& row, std::span<const tensor::Array> logits, int from) {
-  if (row.scores.empty()) {
-    row.scores.push_back(
-        {.id = row.tokens.front(), .logprob = std::numeric_limits<float>::quiet_NaN(), .top = {}});
-  }
-  for (const auto& one : logits) {
-    if (++from == row.prompt_tokens()) break;
-    row.scores.push_back(score(row, one, row.tokens[from]));
-  }
-  if (from == row.prompt_tokens()) row.stream->push(ScoredPrompt{std::move(row.scores)});
+  counters_.kv_bytes = bytes;
 }
 
 void Scheduler::sample_row(Sequence& row, const tensor::Array& logits, const MaskJob& mask) {
-  const auto broken = [&](std::string words) {
-    end(row,
-        {.reason = FinishReason::error, .error = Error{ErrorCode::internal, std::move(words), {}}});
-  };
+  const auto broken = [&](std::string words) { fail_row(row, std::move(words)); };
   if (!mask.words) return broken("the constraint failed: " + mask.words.error().message);
-  auto sampled = sample(row, logits, *mask.words);
+  auto sampled = sample_next(row, logits, *mask.words, options_.tier);
   if (sampled.id < 0) {
     return broken(mask.words->empty() ? "the model's logits are not numbers"
                                       : "the constraint leaves no token whose logit is a number");
@@ -250,6 +277,7 @@ void Scheduler::end(Sequence& row, Finish finish) {
   finish.usage = usage_of(row, Sequence::Clock::now());
   ++(finish.reason == FinishReason::cancelled ? counters_.cancelled : counters_.finished);
   --counters_.active;
+  counters_.kv_projected -= row.kv_projected;
   row.stream->push(std::move(finish));
   row.stream.reset();
 }
@@ -259,12 +287,9 @@ void Scheduler::remove_ended() {
   if (rows_.empty()) counters_.kv_bytes = 0;
 }
 
-void Scheduler::fail_rows(const std::vector<Row>& plan, const std::string& what) {
-  log::error("a step failed: {}", what);
-  for (const auto& row : plan) {
-    end(find(row.id), {.reason = FinishReason::error,
-                       .error = Error{ErrorCode::internal, "the step failed: " + what, {}}});
-  }
+void Scheduler::fail_row(Sequence& row, std::string what) {
+  end(row,
+      {.reason = FinishReason::error, .error = Error{ErrorCode::internal, std::move(what), {}}});
 }
 
 }  // namespace hearth::engine

@@ -20,7 +20,8 @@ struct Sequence {
   GenerateRequest request;
   std::shared_ptr<TokenStream> stream;
   std::uint64_t seed = 0;
-  int token_limit = 0;  // most tokens to deliver: max_tokens, and what the context leaves
+  int token_limit = 0;           // most tokens to deliver: max_tokens, and what the context leaves
+  std::size_t kv_projected = 0;  // bytes that its caches may come to; 0: not known
   tensor::SequenceCache cache;
   RowBlocks blocks;              // of the prompt cache
   bool waits_for_files = false;  // of the prompt cache, which are being read

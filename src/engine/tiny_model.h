@@ -8,6 +8,7 @@ namespace hearth::engine {
 struct TinyModelOptions {
   int window = 0;  // of the first layer; 0: full attention
   int context_length = 256;
+  bool quantized = false;  // 4 bits in groups of 32, the rest bfloat16; else float32
 };
 
 /// A folder with config.json and model.safetensors, removed with the object.

@@ -20,15 +20,26 @@ namespace {
 
 constexpr int dims = 64, hidden = 96, heads = 4, kv_heads = 2, head_dim = 16, layers = 2;
 
-std::unordered_map<std::string, mx::array> random_weights() {
+constexpr int group_size = 32, bits = 4;
+
+std::unordered_map<std::string, mx::array> random_weights(bool quantized) {
   std::unordered_map<std::string, mx::array> tensors;
   int seed = 0;
+  const auto dtype = quantized ? mx::bfloat16 : mx::float32;
   const auto matrix = [&](const std::string& name, int rows, int columns) {
     const auto x = mx::random::normal({rows, columns}, mx::float32, mx::random::key(++seed));
-    tensors.insert_or_assign(name + ".weight", x * mx::array(0.3f));
+    const auto scaled = mx::astype(x * mx::array(0.3f), dtype);
+    if (!quantized) {
+      tensors.insert_or_assign(name + ".weight", scaled);
+      return;
+    }
+    const auto parts = mx::quantize(scaled, group_size, bits);
+    for (const auto& [i, part] : {std::pair{0, ".weight"}, {1, ".scales"}, {2, ".biases"}}) {
+      tensors.insert_or_assign(name + part, parts[std::size_t(i)]);
+    }
   };
   const auto ones = [&](const std::string& name) {
-    tensors.insert_or_assign(name + ".weight", mx::ones({dims}));
+    tensors.insert_or_assign(name + ".weight", mx::ones({dims}, dtype));
   };
   matrix("model.embed_tokens", TinyModel::vocab_size, dims);
   ones("model.norm");
@@ -67,10 +78,11 @@ TinyModel::TinyModel(TinyModelOptions options) {
     config["layer_types"] = {"sliding_attention", "full_attention"};
     config["sliding_window"] = options.window;
   }
+  if (options.quantized) config["quantization"] = {{"group_size", group_size}, {"bits", bits}};
   if (auto ok = write_file(folder_ / "config.json", config.dump()); !ok) {
     throw std::runtime_error(ok.error().message);
   }
-  mx::save_safetensors((folder_ / "model.safetensors").string(), random_weights());
+  mx::save_safetensors((folder_ / "model.safetensors").string(), random_weights(options.quantized));
 }
 
 TinyModel::~TinyModel() {

@@ -53,8 +53,8 @@ Json told_by_worker(const Result<std::string>& answer) {
 /// Flushes one resident model's cache, wherever it lives.
 asio::awaitable<Result<Json>> flush(Context& context, Connection& connection, ServedPtr served) {
   if (served->worker) {
-    const auto answer = co_await ask_worker(context, connection, *served,
-                                            post_request("/admin/cache/flush", "{}"));
+    const auto answer =
+        co_await ask_worker(context, connection, *served, post_request("/admin/cache/flush", "{}"));
     co_return told_by_worker(answer);
   }
   if (!served->model || !served->model->engine) co_return flushed_body({}, {});

@@ -65,6 +65,10 @@ void add_engine(Gauges& gauges, const engine::EngineStats& stats) {
   gauges.tokens_prefilled += stats.prompt_tokens;
   gauges.tokens_sampled += stats.completion_tokens;
   gauges.kv_bytes += stats.kv_bytes;
+  gauges.kv_projected_bytes += stats.kv_projected_bytes;
+  gauges.kv_budget_bytes += stats.kv_budget_bytes;
+  gauges.memory_budget_bytes = std::max(gauges.memory_budget_bytes, stats.memory_budget_bytes);
+  gauges.enforced_context = std::max(gauges.enforced_context, stats.enforced_context);
   gauges.prompt_cache += stats.prompt_cache;
   gauges.ssd_cache += stats.ssd_cache;
 }

@@ -13,8 +13,8 @@ namespace hearth::server {
 
 asio::awaitable<void> forward(Context& context, Connection& connection, const Route& route);
 
-/// The body of a worker's answer to get_request() or post_request(), asked once more if there was none.
-/// Errors: engine_lost.
+/// The body of a worker's answer to get_request() or post_request(), asked once more if there was
+/// none. Errors: engine_lost.
 asio::awaitable<Result<std::string>> ask_worker(Context& context, Connection& connection,
                                                 const Served& served, std::string request);
 

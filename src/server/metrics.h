@@ -44,6 +44,10 @@ struct Gauges {
   std::uint64_t tokens_prefilled = 0;
   std::uint64_t tokens_sampled = 0;
   std::size_t kv_bytes = 0;
+  std::size_t kv_projected_bytes = 0;
+  std::size_t kv_budget_bytes = 0;      // 0: none
+  std::size_t memory_budget_bytes = 0;  // 0: none
+  int enforced_context = 0;             // tokens; 0: none
   engine::PromptCacheStats prompt_cache;
   engine::DiskCacheStats ssd_cache;
   std::size_t memory_active = 0;

@@ -1,5 +1,4 @@
 // What the server is doing: /stats as JSON, /metrics for Prometheus.
-#include <algorithm>
 #include <chrono>
 
 #include "server/exchange.h"
@@ -10,18 +9,8 @@
 namespace hearth::server {
 namespace {
 
-constexpr double usable_share = 0.75;       // of the device's memory
-constexpr std::size_t bytes_of_number = 2;  // in KV caches
-
-/// Longest context whose KV cache fits beside the weights: advice, nothing is refused for it.
-std::size_t safe_context(const engine::ModelInfo& info, std::size_t usable) {
-  const auto window = std::size_t(std::max(0, info.context_length));
-  const std::size_t fixed = info.weight_bytes + info.kv_window_size * bytes_of_number;
-  if (usable <= fixed) return 0;
-  if (info.kv_token_size == 0) return window;
-  const std::size_t tokens = (usable - fixed) / (info.kv_token_size * bytes_of_number);
-  return window > 0 ? std::min(window, tokens) : tokens;
-}
+/// A size or a limit, null where there is none.
+Json unless_zero(std::size_t value) { return value > 0 ? Json(value) : Json(); }
 
 Json server_block(const Context& context) {
   using std::chrono::milliseconds;
@@ -34,11 +23,17 @@ Json server_block(const Context& context) {
 
 Json batch_block(const Context& context, const Gauges& now) {
   const auto first = context.first_model();
-  return {{"configured", now.rows_max},         {"mode", first ? first->batch_mode() : "batch"},
-          {"batched", now.rows_max != 1},       {"active_rows", now.rows_active},
-          {"pending_rows", now.rows_waiting},   {"submitted_rows", now.rows_submitted},
-          {"finished_rows", now.rows_finished}, {"cancelled_rows", now.rows_cancelled},
-          {"kv_bytes", now.kv_bytes},           {"kv_budget_bytes", nullptr}};
+  return {{"configured", now.rows_max},
+          {"mode", first ? first->batch_mode() : "batch"},
+          {"batched", now.rows_max != 1},
+          {"active_rows", now.rows_active},
+          {"pending_rows", now.rows_waiting},
+          {"submitted_rows", now.rows_submitted},
+          {"finished_rows", now.rows_finished},
+          {"cancelled_rows", now.rows_cancelled},
+          {"kv_bytes", now.kv_bytes},
+          {"kv_projected_bytes", now.kv_projected_bytes},
+          {"kv_budget_bytes", unless_zero(now.kv_budget_bytes)}};
 }
 
 Json prompt_cache_block(const engine::PromptCacheStats& now) {
@@ -71,12 +66,11 @@ Json kv_block(const engine::ModelInfo& info) {
           {"attention", {{"global", info.global_layers}, {"sliding_window", info.sliding_layers}}}};
 }
 
-Json admission_block(const engine::ModelInfo& info, std::size_t memory) {
-  const auto usable = std::size_t(double(memory) * usable_share);
-  return {{"max_safe_context", memory > 0 ? Json(safe_context(info, usable)) : Json()},
-          {"enforced_context_tokens", info.context_length > 0 ? Json(info.context_length) : Json()},
-          {"memory_budget_bytes", nullptr},
-          {"usable_bytes", usable},
+Json admission_block(const engine::ModelInfo& info, const Gauges& now) {
+  return {{"max_safe_context", unless_zero(std::size_t(info.safe_context))},
+          {"enforced_context_tokens", unless_zero(std::size_t(now.enforced_context))},
+          {"memory_budget_bytes", unless_zero(now.memory_budget_bytes)},
+          {"usable_bytes", info.usable_bytes},
           {"weights_bytes", info.weight_bytes}};
 }
 
@@ -140,7 +134,7 @@ Json stats_body(Context& context) {
   if (!first || !first->model) return body;
   const auto& info = first->model->info;
   body["kv_quant"] = kv_block(info);
-  body["admission"] = admission_block(info, now.memory_total);
+  body["admission"] = admission_block(info, now);
   if (first->model->engine) body["backend"] = backend_block(now);
   return body;
 }

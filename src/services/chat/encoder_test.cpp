@@ -214,6 +214,8 @@ TEST(OpenAiError, each_code_has_its_type_and_code) {
   };
   EXPECT_EQ(told(ErrorCode::invalid_request, "n"), "invalid_request_error/null");
   EXPECT_EQ(told(ErrorCode::context_overflow), "invalid_request_error/\"context_length_exceeded\"");
+  EXPECT_EQ(told(ErrorCode::context_overflow, "--memory-budget"),
+            "invalid_request_error/\"context_over_budget\"");
   EXPECT_EQ(told(ErrorCode::unauthorized), "authentication_error/\"invalid_api_key\"");
   EXPECT_EQ(told(ErrorCode::not_found, "model"), "not_found_error/\"model_not_found\"");
   EXPECT_EQ(told(ErrorCode::not_found), "not_found_error/\"not_found\"");

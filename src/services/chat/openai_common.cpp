@@ -35,6 +35,9 @@ OpenAiError openai_error_of(const Error& error) {
   if (error.code == ErrorCode::not_found && error.param == "model") {
     return {error.code, "not_found_error", "model_not_found"};
   }
+  if (error.code == ErrorCode::context_overflow && error.param == "--memory-budget") {
+    return {error.code, "invalid_request_error", "context_over_budget"};
+  }
   for (const auto& row : openai_errors) {
     if (row.code == error.code) return row;
   }

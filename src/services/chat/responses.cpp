@@ -21,7 +21,9 @@ constexpr EffortLevel responses_efforts[] = {
 constexpr const char* unsupported_parameters[] = {"background", "conversation", "prompt"};
 
 const char* wire_code(const Error& error) {
-  if (error.code == ErrorCode::context_overflow) return "context_length_exceeded";
+  if (error.code == ErrorCode::context_overflow) {
+    return error.param == "--memory-budget" ? "context_over_budget" : "context_length_exceeded";
+  }
   if (error.code == ErrorCode::invalid_schema) return "invalid_json_schema";
   if (error.code == ErrorCode::overloaded) return "queue_full";
   if (error.code == ErrorCode::unauthorized) return "invalid_api_key";

@@ -202,6 +202,8 @@ TEST(ResponsesError, tells_whose_fault_it_is) {
             "invalid_request_error/\"response_not_found\"");
   EXPECT_EQ(told({ErrorCode::context_overflow, "m", ""}),
             "invalid_request_error/\"context_length_exceeded\"");
+  EXPECT_EQ(told({ErrorCode::context_overflow, "m", "--memory-budget"}),
+            "invalid_request_error/\"context_over_budget\"");
   EXPECT_EQ(told({ErrorCode::invalid_schema, "m", "text.format.schema"}),
             "invalid_request_error/\"invalid_json_schema\"");
   EXPECT_EQ(told({ErrorCode::invalid_request, "m", "input"}), "invalid_request_error/null");

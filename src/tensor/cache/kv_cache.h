@@ -27,6 +27,12 @@ class KvCache {
   /// Arrays that must be evaluated for the state to stand on its own.
   virtual void collect(std::vector<Array>& arrays) const = 0;
 
+  /// Remembers the present state for roll_back(), until the next mark(). Costs next to nothing.
+  virtual void mark() {}
+  /// Back to mark(), also from a step that was not evaluated or failed half-way.
+  /// @return false, with nothing changed, when this cache cannot
+  virtual bool roll_back() { return false; }
+
   /// Forgets the newest n tokens.
   /// @return false, with nothing changed, when this cache cannot
   virtual bool trim(int n) = 0;

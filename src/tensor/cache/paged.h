@@ -17,6 +17,8 @@ class PagedKvCache final : public KvCache {
   int offset() const override { return pages_->offset(); }
   Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
   void collect(std::vector<Array>&) const override {}
+  void mark() override { pages_->mark(); }
+  bool roll_back() override { return pages_->roll_back(); }
   bool trim(int n) override;
   std::size_t bytes() const override { return pages_->bytes(); }
   PastNeeded past_needed() const override;

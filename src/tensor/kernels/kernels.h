@@ -81,6 +81,11 @@ class PagedKv {
   /// Forgets the tokens from `offset` on. With a window, at least 64 tokens can be taken back.
   /// @throws std::invalid_argument if `offset` is ahead, or a page it would see is gone
   void truncate(int offset);
+  /// Remembers the present state, all of which must have been evaluated, until the next mark().
+  void mark();
+  /// Back to mark(), whatever was appended since, evaluated or not.
+  /// @return false, with nothing changed, when there was none
+  bool roll_back();
   std::size_t bytes() const;  // of its pages, those shared with a clone included
   /// The same tokens; pages are shared until one of the two writes into them.
   std::shared_ptr<PagedKv> clone() const;

@@ -76,6 +76,21 @@ void PagedKv::truncate(int offset) {
   kv.table = std::move(next);
 }
 
+void PagedKv::mark() {
+  auto& kv = *impl_;
+  kv.marked = {.offset = kv.offset, .table = kv.table, .shared_end = kv.shared_end};
+}
+
+bool PagedKv::roll_back() {
+  auto& kv = *impl_;
+  if (!kv.marked) return false;
+  kv.offset = kv.marked->offset;
+  kv.table = kv.marked->table;
+  kv.shared_end = kv.marked->shared_end;
+  kv.pending.reset();
+  return true;
+}
+
 std::size_t PagedKv::bytes() const { return impl_->table->pages.size() * impl_->layout.bytes(); }
 
 std::shared_ptr<PagedKv> PagedKv::clone() const {
@@ -83,6 +98,7 @@ std::shared_ptr<PagedKv> PagedKv::clone() const {
   kv.shared_end = pages_for(kv.offset);
   auto copy = std::make_shared<PagedKv>(kv.layout.kv_heads, kv.layout.head_dim, kv.window);
   *copy->impl_ = kv;
+  copy->impl_->marked.reset();
   return copy;
 }
 

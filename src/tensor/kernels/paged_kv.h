@@ -61,6 +61,14 @@ struct Append {
   std::shared_ptr<Page> copy_from, copy_to;
 };
 
+/// What mark() remembers. Pages are only ever written behind the offset, and a shared one is copied
+/// before, so the pages of the table still hold what they held.
+struct PagedMark {
+  int offset;
+  std::shared_ptr<const PageTable> table;
+  int shared_end;
+};
+
 struct PagedKv::Impl {
   PageLayout layout;
   int window;
@@ -68,6 +76,7 @@ struct PagedKv::Impl {
   std::shared_ptr<const PageTable> table = std::make_shared<PageTable>();
   int shared_end = 0;  // pages before this number may also belong to a clone: never written
   std::optional<Array> pending;  // evaluated once everything appended so far has been written
+  std::optional<PagedMark> marked;
 
   /// Makes room for `length` more tokens and moves the offset behind them.
   Append append(int length);

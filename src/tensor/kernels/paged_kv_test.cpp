@@ -43,6 +43,34 @@ TEST_F(PagedKvTest, ForgetsAndGoesOn) {
   }
 }
 
+TEST_F(PagedKvTest, RollsBackWhatWasAppended) {
+  EXPECT_FALSE(pages_for(shape)->roll_back());
+  const Array start = tokens_of(shape, 100, 1), lost = tokens_of(shape, 90, 2);
+  const Array next = tokens_of(shape, 70, 3);
+  for (const bool evaluated : {false, true}) {
+    for (const int window : {0, 40}) {
+      SCOPED_TRACE(evaluated ? "evaluated" : "built alone");
+      Shape s = shape;
+      s.window = window;
+      const auto o = options_of(s);
+      const auto kv = pages_for(s);
+      attend_row(start, kv, o);
+      const auto copy = kv->clone();  // so that the last page is copied before it is written
+      kv->mark();
+      const std::shared_ptr<PagedKv> rows[] = {kv};
+      const RowSlice slices[] = {{0, 90}};
+      Array out = attend(lost, rows, slices, o);
+      if (evaluated) out.eval();
+      EXPECT_EQ(kv->offset(), 190);
+      EXPECT_TRUE(kv->roll_back());
+      EXPECT_EQ(kv->offset(), 100);
+      const auto wanted = expected(mx::concatenate({start, next}, 0), 100, 70, s);
+      expect_same_bits(attend_row(next, kv, o), wanted);
+      expect_same_bits(attend_row(next, copy, o), wanted);
+    }
+  }
+}
+
 TEST_F(PagedKvTest, ACloneAndItsOriginalGoApart) {
   const auto o = options_of(shape);
   const Array start = tokens_of(shape, 130, 1);

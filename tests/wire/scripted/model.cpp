@@ -126,7 +126,8 @@ engine::EngineStats ScriptedEngine::stats() const {
           .cancelled = cancelled_,
           .prompt_tokens = prompt_tokens_,
           .completion_tokens = completion_tokens_,
-          .steps = completion_tokens_};
+          .steps = completion_tokens_,
+          .enforced_context = context_length_};
 }
 
 /// Waits, but not for a row that was cancelled. @return false when it was
