@@ -136,6 +136,6 @@ def test_a_soft_limit_of_descriptors_is_raised(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("HEARTH_BINARY", str(program))
     with serving.Server(tiny) as server, contextlib.ExitStack() as crowd:
         crowd_of_100 = [crowd.enter_context(connect(server)) for _ in range(100)]
-        assert server.metric("hearth_connections") > 100
+        serving.until(lambda: server.metric("hearth_connections") > 100, 10, "a hundred connections at once")
         crowd_of_100[0].sendall(LAST_GET)
         assert crowd_of_100[0].recv(100).startswith(b"HTTP/1.1 200")
