@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -16,57 +15,19 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/binding.h"
 #include "server/context.h"
 #include "server/local_host.h"
-#include "server/probe.h"
 #include "server/routes.h"
 
 namespace hearth::server {
 namespace {
 
 using asio::ip::tcp;
-using UnixAcceptor = asio::local::stream_protocol::acceptor;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds time_to_part{1000};  // for error frames, when streams are cut
 constexpr std::chrono::milliseconds accept_pause{100};   // when the system has no descriptor left
-
-Result<tcp::endpoint> resolve(const std::string& host, int port) {
-  error_code error;
-  const auto address = asio::ip::make_address(host, error);
-  if (!error) return tcp::endpoint(address, std::uint16_t(port));
-  asio::io_context io;
-  const auto found = tcp::resolver(io).resolve(host, std::to_string(port), error);
-  if (error || found.empty()) {
-    return fail(ErrorCode::io, fmt::format("{}: no such host ({})", host, error.message()), "host");
-  }
-  return found.begin()->endpoint();
-}
-
-Error bind_error(const tcp::endpoint& endpoint, const error_code& error) {
-  const int port = endpoint.port();
-  const auto address = endpoint.address().to_string();
-  if (error != asio::error::address_in_use) {
-    return {ErrorCode::io, fmt::format("{} port {}: {}", address, port, error.message()), "port"};
-  }
-  auto target = endpoint;
-  if (target.address().is_unspecified()) {
-    target.address(target.address().is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
-                                            : asio::ip::address_v4::loopback());
-  }
-  const auto model = model_served_at(target);
-  if (!model) {
-    return {ErrorCode::io,
-            fmt::format("port {} is taken by another program; choose another with --port", port),
-            "port"};
-  }
-  const std::string serving = model->empty() ? "a model that is loading" : *model;
-  return {ErrorCode::io,
-          fmt::format("a server is already running on port {}, serving {}: use it, stop it, or "
-                      "choose another port with --port",
-                      port, serving),
-          "port"};
-}
 
 }  // namespace
 
@@ -87,7 +48,6 @@ struct Server::Impl {
   std::jthread thread;  // last: joined before what it uses
 
   Result<void> bind();
-  Result<void> bind_unix();
   void start();
   void make_room();
   template <class Acceptor>
@@ -101,39 +61,10 @@ struct Server::Impl {
   void end_if_done();
 };
 
-/// Only this user may connect. What a worker that was killed left there goes.
-Result<void> Server::Impl::bind_unix() {
-  const auto& path = context.options.unix_socket;
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
-  error_code error;
-  try {
-    unix_acceptor.open();
-    unix_acceptor.bind(path.string(), error);
-    std::filesystem::permissions(path, std::filesystem::perms(0600), ignored);
-  } catch (const std::exception&) {  // the path is too long
-    error = asio::error::name_too_long;
-  }
-  if (!error) unix_acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (!error) return {};
-  return hearth::fail(ErrorCode::io, fmt::format("{}: {}", path.string(), error.message()), "unix");
-}
-
 Result<void> Server::Impl::bind() {
   const auto& options = context.options;
-  if (!options.unix_socket.empty()) return bind_unix();
-  if (options.port < 0 || options.port > 65535) {
-    return hearth::fail(ErrorCode::usage,
-                        fmt::format("port is {}, expected 0 to 65535", options.port), "port");
-  }
-  const auto endpoint = resolve(options.host, options.port);
-  if (!endpoint) return hearth::fail(endpoint.error());
-  error_code error;
-  acceptor.open(endpoint->protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(*endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return hearth::fail(bind_error(*endpoint, error));
+  if (!options.unix_socket.empty()) return bind_unix(unix_acceptor, options.unix_socket);
+  if (auto bound = bind_tcp(acceptor, options.host, options.port); !bound) return bound;
   port = acceptor.local_endpoint().port();
   return {};
 }
