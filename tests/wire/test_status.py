@@ -159,7 +159,8 @@ def test_tool_calls_are_counted_those_that_could_not_be_read_too():
 
 def test_stats_have_every_block(server):
     stats = server.http.get("/stats").json()
-    assert set(stats) == {"server", "batch", "prompt_cache", "response_store", "kv_quant", "admission", "backend"}
+    assert set(stats) == {"server", "batch", "prompt_cache", "pool", "response_store", "kv_quant", "admission",
+                          "backend"}
     assert set(stats["prompt_cache"]) == {"entries", "bytes", "max_bytes", "hits", "misses", "hit_tokens", "evicted"}
     store = stats["response_store"]
     assert store["max_bytes"] == 33554432 and store["ttl_ms"] == 3600000
