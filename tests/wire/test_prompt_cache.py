@@ -53,7 +53,7 @@ def test_a_conversation_pays_for_its_new_tokens_and_reads_the_same(server, cold)
 
 def test_forks_share_what_came_before(pair):
     warm, cold = pair
-    common = [{"role": "system", "content": f"forks {LONG * 8}"}]
+    common = [{"role": "system", "content": f"forks {LONG * 5}"}]
     chat(warm, [*common, user("one")])
     for words in ("two", "three"):
         fork = [*common, user(words)]
@@ -63,7 +63,7 @@ def test_forks_share_what_came_before(pair):
 
 
 def test_a_client_that_comes_while_another_is_read_takes_its_beginning(server, cold):
-    common = f"together {LONG * 8}"
+    common = f"together {LONG * 5}"
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda i: chat(server, [user(f"{common} {i}")]), range(6)))
     assert sum(cached(answer) > 1000 for answer in answers) >= 4
