@@ -174,6 +174,8 @@ HWY_NOINLINE void unpacked_rows(AffineView weights, const std::uint8_t* record,
   for (int g = 0; g < groups; ++g, record += weights.record_bytes()) {
     row_pointers<R>(x, first_row, (first_group + g) * weights.group, rows);
     Sums<R> sums;
+    // Unrolled, or g++ would copy every sum from register to register in each step.
+#pragma GCC unroll 4
     for (int k = 0; k < weights.group; k += 2, values += block_words) {
       VI16 w[block_vectors];
 #pragma GCC unroll 4
