@@ -121,7 +121,13 @@ void PromptCache::publish(Sequence& row) {
   const bool ends_prompt = !row.decoding() && row.samples_after(0);
   if (count <= row.blocks.published && !ends_prompt) return;
   name_blocks(row, count);
-  while (row.blocks.published < count) publish_block(row, row.blocks.published++);
+  for (int i = row.blocks.published; i < count; ++i) {
+    // Where a prompt or an answer ends, the tails stay: they must not leave before that is said.
+    // At tier l1 the prompt's last block is there a step before its last token has run.
+    const bool last = ends_prompt || row.forwarded >= row.prompt_tokens() - 1;
+    publish_block(row, i, row.decoding() || (last && i >= count - layout_.tail_blocks));
+  }
+  row.blocks.published = std::max(row.blocks.published, count);
   const std::scoped_lock lock(mutex_);
   index_.touch(std::span(row.blocks.keys).first(count), row.request.session, Clock::now());
   if (!ends_prompt) return;
@@ -130,7 +136,7 @@ void PromptCache::publish(Sequence& row) {
   stats_.hit_tokens += std::uint64_t(row.blocks.taken);
 }
 
-void PromptCache::publish_block(Sequence& row, int i) {
+void PromptCache::publish_block(Sequence& row, int i, bool keeps_tail) {
   const int from = start_of_block(row, i), to = *end_of_block(row, i);
   CachedBlock block{.key = row.blocks.keys[i],
                     .parent = row.blocks.parent(i),
@@ -148,7 +154,7 @@ void PromptCache::publish_block(Sequence& row, int i) {
   if (!block.base) return;
   if (wants_tail) block.tail = layout_.take_from(row.cache, Part::tail, from, to);
   const std::scoped_lock lock(mutex_);
-  evicted(index_.put(std::move(block), false, Clock::now()));
+  evicted(index_.put(std::move(block), keeps_tail, Clock::now()));
 }
 
 /// Prompts will go on from the last of the row's blocks.

@@ -64,7 +64,7 @@ class PromptCache {
   int blocks_before(const Sequence& row, int tokens) const;
   std::vector<CachedBlock> find_chain(const Sequence& row, int count) const;
   void start_from(Sequence& row, std::span<const CachedBlock> chain);
-  void publish_block(Sequence& row, int block);
+  void publish_block(Sequence& row, int block, bool keeps_tail);
   void keep_tails(const Sequence& row);
   void evicted(std::vector<CachedBlock> blocks);
   void save(std::span<const BlockKey> keys);

@@ -59,8 +59,10 @@ void PromptCache::evicted(std::vector<CachedBlock> blocks) {
   stats_.evicted += blocks.size();
   if (!disk_) return;
   for (const auto& block : blocks) {
-    if (!block.base || disk_->has({block.key, Part::base})) continue;
-    disk_->write(block, Part::base, disk_->now());
+    for (const Part part : parts) {
+      const bool whole = block.base && block.part(part);  // loose tails left before any block
+      if (whole && !disk_->has({block.key, part})) disk_->write(block, part, disk_->now());
+    }
   }
 }
 

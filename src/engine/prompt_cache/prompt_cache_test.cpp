@@ -199,7 +199,8 @@ TEST_P(PromptCacheTest, ARestartedEngineGoesOnFromItsFiles) {
   EXPECT_EQ(warm->stats().ssd_cache.restores, 1u);
   const auto fork = joined(first(prompt, 200), random_prompt(50, 2));
   const auto forked = run(*warm, greedy(fork));
-  EXPECT_EQ(forked.finish.usage.cached_tokens, 192);
+  // Files have a window's pages where prompts and answers ended.
+  EXPECT_EQ(forked.finish.usage.cached_tokens, GetParam().window == 0 ? 192 : 0);
   EXPECT_EQ(forked.ids, run(*cold, greedy(fork)).ids);
 }
 
