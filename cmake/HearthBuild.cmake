@@ -29,6 +29,9 @@ add_library(hearth_flags INTERFACE)
 target_include_directories(hearth_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(hearth_flags SYSTEM BEFORE INTERFACE ${PROJECT_BINARY_DIR}/generated/json)
 target_compile_options(hearth_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+# g++ 12 takes the frames of coroutines for pairs of new and delete that do not match.
+target_compile_options(hearth_flags INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
 if(HEARTH_SANITIZE)
   target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE})
