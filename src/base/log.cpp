@@ -113,4 +113,10 @@ bool configure(std::string_view level, Format format) {
   return true;
 }
 
+namespace {
+
+/// Who never configures it has it on stderr too: stdout is the program's own.
+const bool on_stderr = configure("info", Format::text);
+
+}  // namespace
 }  // namespace hearth::log

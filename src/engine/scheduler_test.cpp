@@ -46,7 +46,7 @@ class SchedulerTest : public testing::TestWithParam<Tier> {
     const auto loaded = models::load(
         files_.folder(), kernels ? tensor::Execution::kernels : tensor::Execution::plain);
     const Fragile fragile(*loaded->model);
-    Scheduler(fragile, {.tier = GetParam(), .step_tokens = 24}, kernels, counters_)
+    Scheduler(fragile, {.tier = GetParam(), .step_tokens = 24}, kernels, nullptr, counters_)
         .run(inbox_, stop);
   }};
 };

@@ -93,13 +93,12 @@ Handled flush_cache(Context& context, Connection& connection, const Route&) {
 
 Handled close_cache_session(Context& context, Connection& connection, const Route&) {
   const std::string sent = connection.request().body;
-  const auto body = parse_json(sent);
+  const auto body = object_body(sent);
   if (!body) {
     co_await connection.reply(error_reply(body.error()));
     co_return;
   }
-  const bool named =
-      body->is_object() && body->contains("session_id") && (*body)["session_id"].is_string();
+  const bool named = body->contains("session_id") && (*body)["session_id"].is_string();
   for (std::size_t i = 0; named && i < context.pool.models().size(); ++i) {
     const auto served = context.pool.resident(i);
     if (!served) continue;
