@@ -116,7 +116,7 @@ bool configure(std::string_view level, Format format) {
 namespace {
 
 /// Who never configures it has it on stderr too: stdout is the program's own.
-const bool on_stderr = configure("info", Format::text);
+[[maybe_unused]] const bool on_stderr = configure("info", Format::text);
 
 }  // namespace
 }  // namespace hearth::log
