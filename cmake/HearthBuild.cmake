@@ -79,6 +79,9 @@ function(hearth_unity target)
   set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${HEARTH_UNITY} UNITY_BUILD_BATCH_SIZE ${HEARTH_UNITY_BATCH})
+  if(HEARTH_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # a batch is no main file to g++
+  endif()
 endfunction()
 
 # The link item of another hearth library. `models` is linked whole: otherwise the linker would drop
