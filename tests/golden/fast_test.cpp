@@ -76,7 +76,7 @@ class Fast : public testing::Test {
       const RowWork row{&cache, prompt.subspan(done, n), last};
       const auto logits = runner.run({&row, 1});
       done += n;
-      if (last) return values(logits.front());
+      if (last) return values(logits.front().value().front());
     }
   }
 
@@ -91,7 +91,7 @@ class Fast : public testing::Test {
       squares += std::pow(relative_error(ours, fixture.logits.data<float>() + step * width), 2);
       if (step == fixture.greedy.size()) break;
       const RowWork row{&cache, {&fixture.greedy[step], 1}, true};
-      ours = values(runner.run({&row, 1}).front());
+      ours = values(runner.run({&row, 1}).front().value().front());
     }
     EXPECT_LT(std::sqrt(squares / (fixture.greedy.size() + 1)), bound_)
         << "over the oracle's greedy steps";
@@ -119,10 +119,11 @@ class Fast : public testing::Test {
     for (int step = 0; step < 4; ++step) {
       const auto logits = runner.run(rows);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        ASSERT_EQ(values(logits[i]), expected[i]) << "row " << i << ", step " << step;
+        ASSERT_EQ(values(logits[i].value().front()), expected[i])
+            << "row " << i << ", step " << step;
         const TokenId* next = &fixtures[i].greedy[step];
         const RowWork row{&alone[i], {next, 1}, true};
-        expected[i] = values(runner.run({&row, 1}).front());
+        expected[i] = values(runner.run({&row, 1}).front().value().front());
         rows[i].tokens = {next, 1};
       }
     }

@@ -50,7 +50,7 @@ tensor::Array prefill(const engine::Runner& runner, tensor::SequenceCache& cache
     const engine::RowWork row{&cache, std::span(prompt).subspan(done, n), last};
     auto logits = runner.run({&row, 1});
     done += n;
-    if (last) return logits.front();
+    if (last) return logits.front().value().front();
   }
 }
 
@@ -83,7 +83,7 @@ class Parity : public testing::Test {
       const TokenId token = greedy(logits);
       ASSERT_EQ(token, fixture.greedy[step]) << "greedy step " << step;
       const engine::RowWork row{&cache, {&token, 1}, true};
-      logits = runner.run({&row, 1}).front();
+      logits = runner.run({&row, 1}).front().value().front();
     }
   }
 
