@@ -38,18 +38,25 @@ tl::unexpected<Error> wrong(const fs::path& path, unsigned line, std::string_vie
   return fail(ErrorCode::usage, fmt::format("{}, line {}: {}", path.string(), line, what));
 }
 
+Result<ConfigValue> value_of(const ConfigFile& file, std::string name, const toml::node& node,
+                             const std::string& verb) {
+  auto values = values_of(node);
+  if (!values) {
+    return wrong(file.path, node.source().begin.line,
+                 fmt::format("{} is a {}, expected text, a number, true or false", name,
+                             node.is_table() ? "table" : "value of another kind"));
+  }
+  return ConfigValue{verb, std::move(name), std::move(*values),
+                     static_cast<int>(node.source().begin.line)};
+}
+
 Result<std::vector<ConfigValue>> flat_table(const ConfigFile& file, const toml::table& table,
                                             const std::string& verb) {
   std::vector<ConfigValue> out;
   for (const auto& [key, node] : table) {
-    const std::string name(key.str());
-    auto values = values_of(node);
-    if (!values) {
-      return wrong(file.path, node.source().begin.line,
-                   fmt::format("{} is a {}, expected text, a number, true or false", name,
-                               node.is_table() ? "table" : "value of another kind"));
-    }
-    out.push_back({verb, name, std::move(*values), static_cast<int>(node.source().begin.line)});
+    auto value = value_of(file, std::string(key.str()), node, verb);
+    if (!value) return fail(value.error());
+    out.push_back(std::move(*value));
   }
   return out;
 }
@@ -72,22 +79,23 @@ Result<void> add_models(ConfigFile& file, const toml::table& table) {
 }
 
 Result<void> add_tables(ConfigFile& file, const toml::table& root) {
-  toml::table common;
   for (const auto& [key, node] : root) {
+    const std::string name(key.str());
     const auto* table = node.as_table();
-    if (table == nullptr) {
-      common.insert(key, node);
-    } else if (key.str() == "models") {
+    if (table != nullptr && name == "models") {
       if (auto added = add_models(file, *table); !added) return added;
-    } else {
-      auto values = flat_table(file, *table, std::string(key.str()));
+      continue;
+    }
+    if (table != nullptr) {
+      auto values = flat_table(file, *table, name);
       if (!values) return fail(values.error());
       std::ranges::move(*values, std::back_inserter(file.values));
+      continue;
     }
+    auto value = value_of(file, name, node, "");
+    if (!value) return fail(value.error());
+    file.values.push_back(std::move(*value));
   }
-  auto values = flat_table(file, common, "");
-  if (!values) return fail(values.error());
-  std::ranges::move(*values, std::back_inserter(file.values));
   return {};
 }
 

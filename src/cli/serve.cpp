@@ -91,7 +91,13 @@ class Serve : public Command {
     declare_mlx_lm(table);
   }
 
-  Result<void> check(const Context&) override { return cache_.check(); }
+  Result<void> check(const Context&) override {
+    if (auto cache = cache_.check(); !cache) return cache;
+    if (template_file_.empty()) return {};
+    const auto source = read_file(template_file_);
+    if (source) return {};
+    return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
+  }
 
   Result<int> run(Context& context) override {
     if (pool_.swaps()) keep_one_heap();
