@@ -24,6 +24,7 @@ LONG = SECONDS >= 120
 IDLE, STREAMS = (500, 64) if LONG else (100, 16)
 SETTLED = 60 if LONG else 5           # seconds after which memory may grow no more
 IDLE_PAUSE = 50                       # a connection without a request for 120 s is closed: they ask in between
+CACHE = ("--prompt-cache", "2MB")     # full before the memory is looked at: what it takes is asked for
 GROWTH, NOISE = 1.05, 4 << 20         # of memory; the second is what a heap of this size wavers by
 
 
@@ -102,7 +103,7 @@ def report(records, memory, before, after):
 
 def test_a_busy_server_stays_as_it_is(tiny):
     model = os.environ.get("HEARTH_SOAK_MODEL", tiny)
-    with serving.Server(model, "--batch", STREAMS + 1) as running:
+    with serving.Server(model, "--batch", STREAMS + 1, *CACHE) as running:
         process = servers.Process(running.process.pid)
         running.http.get("/health")  # the connection that this test keeps itself
         before = process.descriptors()
