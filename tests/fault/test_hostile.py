@@ -116,11 +116,16 @@ def test_hangups_under_load_end_nothing(server, alone):
     assert server.process.poll() is None
 
 
-def test_without_a_descriptor_left_the_idle_make_room(tiny, tmp_path, monkeypatch):
+def limit_descriptors(flags, tmp_path, monkeypatch):
+    """Servers start behind `ulimit FLAGS`."""
     program = tmp_path / "hearth"
-    program.write_text(f'#!/bin/sh\nulimit -n 60\nexec "{serving.binary()}" "$@"\n')
+    program.write_text(f'#!/bin/sh\nulimit {flags}\nexec "{serving.binary()}" "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("HEARTH_BINARY", str(program))
+
+
+def test_without_a_descriptor_left_the_idle_make_room(tiny, tmp_path, monkeypatch):
+    limit_descriptors("-n 60", tmp_path, monkeypatch)
     with serving.Server(tiny) as server, contextlib.ExitStack() as crowd:
         for _ in range(100):
             crowd.enter_context(connect(server))
@@ -130,10 +135,7 @@ def test_without_a_descriptor_left_the_idle_make_room(tiny, tmp_path, monkeypatc
 
 
 def test_a_soft_limit_of_descriptors_is_raised(tiny, tmp_path, monkeypatch):
-    program = tmp_path / "hearth"
-    program.write_text(f'#!/bin/sh\nulimit -S -n 60\nexec "{serving.binary()}" "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("HEARTH_BINARY", str(program))
+    limit_descriptors("-S -n 60", tmp_path, monkeypatch)
     with serving.Server(tiny) as server, contextlib.ExitStack() as crowd:
         crowd_of_100 = [crowd.enter_context(connect(server)) for _ in range(100)]
         serving.until(lambda: server.metric("hearth_connections") > 100, 10, "a hundred connections at once")

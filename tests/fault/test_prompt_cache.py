@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 import serving
+from serving import cached, text_of
 
 PROMPTS = [f"prompt {i}: " + " ".join(str(i * n) for n in range(1, 250)) for i in range(3)]
 
@@ -19,14 +20,6 @@ def ask(server, prompt):
     answer = server.http.post("/v1/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-def text_of(answer):
-    return answer["choices"][0]["message"]["content"]
-
-
-def cached(answer):
-    return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
 @pytest.fixture(scope="module")

@@ -124,6 +124,16 @@ def chat_body(text, **fields):
     return {"messages": [{"role": "user", "content": text}], **fields}
 
 
+def text_of(answer):
+    """The text of a chat completion's first choice."""
+    return answer["choices"][0]["message"]["content"]
+
+
+def cached(answer):
+    """Its prompt's tokens that came out of the prompt cache."""
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
 def frames(response):
     """JSON of every `data:` line of a stream, and whether it ended in [DONE]."""
     out, done = [], False

@@ -4,6 +4,7 @@ import concurrent.futures
 import pytest
 
 import serving
+from serving import cached, text_of
 
 LONG = "The quick brown fox jumps over the lazy dog, and counts: " + ", ".join(map(str, range(1, 130)))
 
@@ -28,14 +29,6 @@ def chat(server, messages, **fields):
     answer = server.http.post("/v1/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-def text_of(answer):
-    return answer["choices"][0]["message"]["content"]
-
-
-def cached(answer):
-    return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
 def user(text):
