@@ -77,6 +77,24 @@ asio::awaitable<Result<Json>> read_object(Context& context, Connection& connecti
   co_return json;
 }
 
+namespace {
+
+struct Asked {
+  Json body;
+  Lease lease;
+};
+
+/// The request's body and the model that it names. Errors: of read_object() and Context::lease().
+asio::awaitable<Result<Asked>> read_and_lease(Context& context, Connection& connection) {
+  auto body = co_await read_object(context, connection);
+  if (!body) co_return fail(body.error());
+  auto lease = co_await context.lease(connection, *body);
+  if (!lease) co_return fail(lease.error());
+  co_return Asked{std::move(*body), std::move(*lease)};
+}
+
+}  // namespace
+
 HttpReply protocol_error(Connection& connection, const services::Protocol& protocol,
                          const Error& error) {
   auto reply = error_reply(error);
@@ -87,22 +105,17 @@ HttpReply protocol_error(Connection& connection, const services::Protocol& proto
 asio::awaitable<void> generate_with(Context& context, Connection& connection,
                                     const services::Protocol& protocol, Extras extras) {
   const auto arrived = std::chrono::steady_clock::now();
-  auto body = co_await read_object(context, connection);
-  Result<Lease> lease;
-  if (body) {
-    lease = co_await context.lease(connection, *body);
-  } else {
-    lease = fail(body.error());
-  }
+  auto asked = co_await read_and_lease(context, connection);
   if (connection.gone()) co_return;
-  if (!lease) {
-    co_await connection.reply(protocol_error(connection, protocol, lease.error()));
+  if (!asked) {
+    co_await connection.reply(protocol_error(connection, protocol, asked.error()));
     co_return;
   }
-  Preparation work{.body = std::move(*body),
+  auto& [body, lease] = *asked;
+  Preparation work{.body = std::move(body),
                    .protocol = protocol,
-                   .served = lease->served(),
-                   .info = reply_info(**lease),
+                   .served = lease.served(),
+                   .info = reply_info(*lease),
                    .arrived = arrived,
                    .extras = extras,
                    .session = session_headers(connection.request())};
@@ -139,19 +152,14 @@ asio::awaitable<void> generate_with(Context& context, Connection& connection,
 asio::awaitable<void> answer_about(
     Context& context, Connection& connection, const services::Protocol& protocol,
     std::function<Result<Json>(const Json& body, const Served& served)> work) {
-  auto body = co_await read_object(context, connection);
-  Result<Lease> lease;
-  if (body) {
-    lease = co_await context.lease(connection, *body);
-  } else {
-    lease = fail(body.error());
-  }
+  auto asked = co_await read_and_lease(context, connection);
   if (connection.gone()) co_return;
-  if (!lease) {
-    co_await connection.reply(protocol_error(connection, protocol, lease.error()));
+  if (!asked) {
+    co_await connection.reply(protocol_error(connection, protocol, asked.error()));
     co_return;
   }
-  auto job = [work = std::move(work), body = std::move(*body), served = lease->served()] {
+  auto& [body, lease] = *asked;
+  auto job = [work = std::move(work), body = std::move(body), served = lease.served()] {
     return work(body, *served);
   };
   const auto result = co_await context.prepare(std::move(job));

@@ -26,45 +26,50 @@ Json gen_defaults(const services::GenerationDefaults& own) {
           {"top_k", or_null(own.top_k)}};
 }
 
-/// Without the times, which are the server's.
+/// What every row begins with, without the times, which are the server's.
+Json row_head(const std::string& name, int context_length) {
+  return {{"id", name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "hearth"},
+          {"type", "model"},
+          {"display_name", name},
+          {"created_at", ""},
+          {"context_window", context_length},
+          {"max_input_tokens", context_length}};
+}
+
 Json row_of(const Served& served) {
   const auto& model = *served.model;
   const bool chats = model.chat_template != nullptr;
   const bool tools = chats && model.chat_template->supports_tools();
   const bool structured = served.defaults.grammars;
-  return {{"id", served.name},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", "hearth"},
-          {"type", "model"},
-          {"display_name", served.name},
-          {"created_at", ""},
-          {"context_window", model.info.context_length},
-          {"max_input_tokens", model.info.context_length},
-          {"reasoning", chats && model.chat_template->supports_thinking()},
-          {"vision", false},
-          {"audio", false},
-          {"batch_mode", served.batch_mode()},
-          {"tools", tools},
-          {"structured_output", structured},
-          {"embeddings", false},
-          {"adapters", false},
-          {"training", false},
-          {"capabilities",
-           {{"chat_completions", chats},
-            {"text_completions", true},
-            {"anthropic_messages", chats},
-            {"responses", chats},
-            {"streaming", true},
-            {"tools", tools},
-            {"structured_output", structured},
-            {"logprobs", true},
-            {"embeddings", false},
-            {"vision", false},
-            {"audio", false},
-            {"adapters", false},
-            {"training", false}}},
-          {"gen_defaults", gen_defaults(model.defaults)}};
+  Json row = row_head(served.name, model.info.context_length);
+  row.update({{"reasoning", chats && model.chat_template->supports_thinking()},
+              {"vision", false},
+              {"audio", false},
+              {"batch_mode", served.batch_mode()},
+              {"tools", tools},
+              {"structured_output", structured},
+              {"embeddings", false},
+              {"adapters", false},
+              {"training", false},
+              {"capabilities",
+               {{"chat_completions", chats},
+                {"text_completions", true},
+                {"anthropic_messages", chats},
+                {"responses", chats},
+                {"streaming", true},
+                {"tools", tools},
+                {"structured_output", structured},
+                {"logprobs", true},
+                {"embeddings", false},
+                {"vision", false},
+                {"audio", false},
+                {"adapters", false},
+                {"training", false}}},
+              {"gen_defaults", gen_defaults(model.defaults)}});
+  return row;
 }
 
 }  // namespace
@@ -86,17 +91,9 @@ ServedPtr serve_here(std::shared_ptr<services::LoadedModel> model,
 }
 
 Json absent_row(const services::CatalogModel& entry) {
-  return {{"id", entry.id},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", "hearth"},
-          {"type", "model"},
-          {"display_name", entry.id},
-          {"created_at", ""},
-          {"context_window", entry.info.context_length},
-          {"max_input_tokens", entry.info.context_length},
-          {"vision", entry.vision},
-          {"tier", "generic"}};
+  Json row = row_head(entry.id, entry.info.context_length);
+  row.update({{"vision", entry.vision}, {"tier", "generic"}});
+  return row;
 }
 
 }  // namespace hearth::server
