@@ -94,9 +94,10 @@ class Serve : public Command {
   Result<void> check(const Context&) override {
     if (auto cache = cache_.check(); !cache) return cache;
     if (template_file_.empty()) return {};
-    const auto source = read_file(template_file_);
-    if (source) return {};
-    return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
+    auto common = read_template(template_file_);
+    if (!common) return fail(common.error());
+    template_ = std::move(*common);
+    return {};
   }
 
   Result<int> run(Context& context) override {
@@ -185,17 +186,23 @@ class Serve : public Command {
   }
 
   /// Of every model that has a file in place of its template.
+  struct Template {
+    std::string file, source;  // both empty: the model's own
+  };
+
+  static Result<Template> read_template(const std::string& file) {
+    auto source = read_file(file);
+    if (source) return Template{file, std::move(*source)};
+    return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
+  }
+
+  /// Of each model its own, else the one for all.
   Result<void> read_templates(const ServedModels& models) {
     for (std::size_t i = 0; i < models.catalog.size(); ++i) {
       const auto& own = models.settings[i].template_file;
-      const auto& file = own.empty() ? template_file_ : own;
-      templates_.emplace_back();
-      if (file.empty()) continue;
-      auto source = read_file(file);
-      if (!source) {
-        return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
-      }
-      templates_.back() = {file, std::move(*source)};
+      auto read = own.empty() ? Result<Template>(template_) : read_template(own);
+      if (!read) return fail(read.error());
+      templates_.push_back(std::move(*read));
     }
     return {};
   }
@@ -256,10 +263,6 @@ class Serve : public Command {
     return model;
   }
 
-  struct Template {
-    std::string file, source;  // both empty: the model's own
-  };
-
   static Result<std::shared_ptr<services::LoadedModel>> with_template(
       std::shared_ptr<services::LoadedModel> model, const Template& instead) {
     if (!instead.file.empty()) {
@@ -306,6 +309,7 @@ class Serve : public Command {
   CacheFlags cache_;
   SamplingOptions sampling_;
   std::string template_file_;
+  Template template_;                // that template_file_ names
   std::vector<Template> templates_;  // of each model of the catalog
   PoolFlags pool_;
   bool told_ = false;  // of the loading thread: that the server is ready
