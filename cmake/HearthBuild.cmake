@@ -36,7 +36,10 @@ if(HEARTH_SANITIZE)
   target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE})
   if(HEARTH_SANITIZE MATCHES undefined)
-    target_compile_options(hearth_flags INTERFACE -fno-sanitize-recover=undefined)
+    # A null pointer and a wrong size are AddressSanitizer's to find. The checks left out stand at every
+    # access of every object: a third of what a sanitized build costs.
+    target_compile_options(hearth_flags INTERFACE -fno-sanitize-recover=undefined
+      -fno-sanitize=null,alignment,object-size,vptr)
   endif()
 endif()
 

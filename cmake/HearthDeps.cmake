@@ -40,13 +40,19 @@ message(STATUS "MLX pack: ${pack}")
 
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
-# The header's literal `_json` makes every file that includes it compile a whole parser: a quarter of
-# all compile time, for something unused here. A copy of the header deletes it.
+# A copy of the header that costs less in each file: its literal `_json`, unused here, compiled a whole
+# parser everywhere and is deleted; what Json itself needs is compiled once, by base/json.cpp.
 get_target_property(json_includes nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
 find_file(HEARTH_JSON_HEADER nlohmann/json.hpp HINTS ${json_includes} REQUIRED)
 file(READ ${HEARTH_JSON_HEADER} json_header)
 string(REPLACE "{\n    return nlohmann::json::parse(s, s + n);\n}" "= delete;" json_header
        "${json_header}")
+string(REPLACE "#include <nlohmann/detail/macro_unscope.hpp>" [=[
+#include <nlohmann/detail/macro_unscope.hpp>
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+extern template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+extern template class std::vector<nlohmann::ordered_json>;
+]=] json_header "${json_header}")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/json/nlohmann/json.hpp
      CONTENT "${json_header}" @ONLY)
 find_package(fmt REQUIRED)
@@ -55,6 +61,14 @@ find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Boost 1.81 REQUIRED)
+# Asio's and Beast's own functions are compiled once and not in every file that includes them.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/asio.cpp CONTENT
+     "#include <boost/asio/impl/src.hpp>\n#include <boost/beast/src.hpp>\n")
+add_library(hearth_asio STATIC ${PROJECT_BINARY_DIR}/generated/asio.cpp)
+target_link_libraries(hearth_asio PUBLIC Boost::headers Threads::Threads)
+target_compile_definitions(hearth_asio PUBLIC
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
+target_link_libraries(hearth_flags INTERFACE hearth_asio)
 find_package(CLI11 REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CURL REQUIRED)

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+template class std::vector<nlohmann::ordered_json>;
+
 namespace hearth {
 namespace {
 

@@ -43,7 +43,7 @@ TINY_FAMILIES = {  # our name -> (family of make_tiny.py, what differs)
 }
 TINY_VARIANTS = ("bf16", "f16", "f32", "q4", "q8")
 FEWER_VARIANTS = {  # these differ from their family in shape or positions alone
-    "llama_wide": ("f32", "q4"), "llama_rope3": ("bf16", "q4"), "qwen3_yarn": ("bf16", "q4"),
+    "llama_wide": ("f32", "q4"), "mistral": ("bf16", "q4"), "llama_rope3": ("bf16", "q4"), "qwen3_yarn": ("bf16", "q4"),
     "gemma3_window512": ("bf16", "q4")}
 TINY_PROMPTS, TINY_STEPS = (1, 17, 600, 2100), 100
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <regex>
 
 #include "services/chat/openai_common.h"
 #include "services/chat/protocol.h"
@@ -31,8 +30,13 @@ Finished end(engine::FinishReason reason = engine::FinishReason::stop) {
 }
 
 /// With the random id replaced.
-std::string anonymous(const std::string& text) {
-  return std::regex_replace(text, std::regex("(chatcmpl|cmpl)-[0-9a-f-]{36}"), "$1-ID");
+std::string anonymous(std::string text) {
+  constexpr std::string_view prefix = "cmpl-";  // the end of "chatcmpl-" too
+  constexpr std::size_t uuid = 36;
+  for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at + 1)) {
+    text.replace(at + prefix.size(), uuid, "ID");
+  }
+  return text;
 }
 
 std::string streamed(const Protocol& protocol, const Request& request,
