@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "wire"))
 
+import cached_prompts  # noqa: E402
 import serving  # noqa: E402
 import tiny_model  # noqa: E402
 
@@ -24,3 +25,10 @@ def tiny(tmp_path_factory):
 def server(tiny):
     with serving.Server(tiny) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def right(tiny):
+    """Answers to cached_prompts.PROMPTS, of a server without a cache."""
+    with serving.Server(tiny, "--prompt-cache", 0) as running:
+        return cached_prompts.answers(running)

@@ -7,26 +7,10 @@ import signal
 import threading
 
 import httpx
-import pytest
 
 import serving
+from cached_prompts import PROMPTS, answers, ask, flush
 from serving import cached, text_of
-
-PROMPTS = [f"prompt {i}: " + " ".join(str(i * n) for n in range(1, 250)) for i in range(3)]
-
-
-def ask(server, prompt):
-    body = serving.chat_body(prompt, temperature=0, max_tokens=12)
-    answer = server.http.post("/v1/chat/completions", json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-@pytest.fixture(scope="module")
-def right(tiny):
-    """Answers without a cache."""
-    with serving.Server(tiny, "--prompt-cache", 0) as server:
-        return [text_of(ask(server, prompt)) for prompt in PROMPTS]
 
 
 def blocks(folder):
@@ -48,9 +32,9 @@ def test_killed_at_any_moment_it_starts_again_and_answers_right(tiny, right, tmp
             for path in random.sample(blocks(tmp_path), len(blocks(tmp_path)) // 2):
                 path.unlink()
     with serving.Server(tiny, "--ssd-cache", tmp_path) as server:
-        assert [text_of(ask(server, prompt)) for prompt in PROMPTS] == right
+        assert answers(server) == right
         assert server.http.get("/stats").json()["ssd_cache"]["bad_files"] == 0
-        assert server.http.post("/admin/cache/flush").json()["durable"]
+        assert flush(server)
         assert server.stop() == 0
     assert not list(tmp_path.rglob("*.tmp-*"))
     with serving.Server(tiny, "--ssd-cache", tmp_path) as server:
@@ -61,7 +45,7 @@ def test_damaged_files_are_never_used(tiny, right, tmp_path):
     with serving.Server(tiny, "--ssd-cache", tmp_path) as server:
         for prompt in PROMPTS:
             ask(server, prompt)
-        assert server.http.post("/admin/cache/flush").json()["durable"]
+        assert flush(server)
         assert server.stop() == 0
     random.seed(3)
     found = blocks(tmp_path)
@@ -75,10 +59,10 @@ def test_damaged_files_are_never_used(tiny, right, tmp_path):
             answer = ask(server, prompt)
             assert text_of(answer) == right[i] and cached(answer) == 0
         assert server.http.get("/stats").json()["ssd_cache"]["bad_files"] > 0
-        assert server.http.post("/admin/cache/flush").json()["durable"]
+        assert flush(server)
     with serving.Server(tiny, "--ssd-cache", tmp_path, "--ssd-cache-verify") as server:
         serving.until(lambda: server.http.get("/stats").json()["ssd_cache"]["entries"] > 0, 5, "files")
-        assert [text_of(ask(server, prompt)) for prompt in PROMPTS] == right
+        assert answers(server) == right
 
 
 def test_a_full_disk_is_told_once_and_done_without(tiny, right, tmp_path, monkeypatch):
@@ -89,7 +73,7 @@ def test_a_full_disk_is_told_once_and_done_without(tiny, right, tmp_path, monkey
     monkeypatch.setenv("HEARTH_BINARY", str(launcher))
     folder = tmp_path / "cache"
     with serving.Server(tiny, "--ssd-cache", folder) as server:
-        assert [text_of(ask(server, prompt)) for prompt in PROMPTS] == right
+        assert answers(server) == right
         assert cached(ask(server, PROMPTS[0])) > 300  # from memory
         flushed = server.http.post("/admin/cache/flush")
         assert flushed.status_code == 503 and not flushed.json()["durable"]
@@ -102,7 +86,7 @@ def test_a_full_disk_is_told_once_and_done_without(tiny, right, tmp_path, monkey
 def test_a_folder_that_cannot_be_used_is_told_and_done_without(tiny, right, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with serving.Server(tiny, "--ssd-cache", tmp_path / "file" / "cache") as server:
-        assert [text_of(ask(server, prompt)) for prompt in PROMPTS] == right
+        assert answers(server) == right
         assert cached(ask(server, PROMPTS[0])) > 300
         assert server.output().count("prompts are kept in memory only") == 1
         assert server.http.post("/admin/cache/flush").status_code == 503

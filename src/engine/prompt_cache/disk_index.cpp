@@ -20,8 +20,25 @@ constexpr const char* schema =
     "stop INTEGER NOT NULL) WITHOUT ROWID;";
 constexpr int busy_ms = 2000;  // another process may be at it
 
+/// io where the place is to blame: it is full, not ours to write to, in use; else corrupt_file.
+ErrorCode code_of(int error) {
+  switch (error & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+      return ErrorCode::io;
+    default:
+      return ErrorCode::corrupt_file;
+  }
+}
+
 tl::unexpected<Error> failed(sqlite3* database, std::string_view what) {
-  return fail(ErrorCode::io,
+  return fail(code_of(sqlite3_errcode(database)),
               fmt::format("the index of cached blocks: {}: {}", what, sqlite3_errmsg(database)));
 }
 
@@ -131,7 +148,7 @@ Result<DiskIndex> DiskIndex::open(const fs::path& folder) {
   auto database = connect(file);
   if (!database) {
     std::error_code ignored;
-    if (!fs::exists(file, ignored)) return fail(database.error());
+    if (database.error().code == ErrorCode::io) return fail(database.error());
     log::warn("{}; it is made anew from the files", database.error().message);
     for (const char* more : {"", "-wal", "-shm"}) {
       fs::rename(file.string() + more, file.string() + ".broken" + more, ignored);
@@ -167,8 +184,17 @@ Result<void> DiskIndex::remove(std::span<const PartId> ids) {
                  [](Statement& statement, const PartId& id) { statement.bind(1, file_name(id)); });
 }
 
+std::vector<DiskRow> rows_of_files(const fs::path& folder) {
+  std::vector<DiskRow> rows;
+  for (const auto& [id, bytes] : files_in(folder)) {
+    rows.push_back({.id = id, .bytes = bytes, .used = age_of(folder / file_name(id))});
+  }
+  return rows;
+}
+
 Result<std::vector<DiskRow>> reconcile(DiskIndex& index, const fs::path& folder) {
-  auto files = files_in(folder);
+  std::map<PartId, DiskRow> files;
+  for (auto& row : rows_of_files(folder)) files.emplace(row.id, row);
   std::vector<DiskRow> rows, found;
   std::vector<PartId> gone;
   for (const auto& row : index.rows()) {
@@ -177,13 +203,11 @@ Result<std::vector<DiskRow>> reconcile(DiskIndex& index, const fs::path& folder)
       gone.push_back(row.id);
       continue;
     }
-    if (file->second != row.bytes) continue;  // as if it had no row
+    if (file->second.bytes != row.bytes) continue;  // as if it had no row
     rows.push_back(row);
     files.erase(file);
   }
-  for (const auto& [id, bytes] : files) {
-    found.push_back({.id = id, .bytes = bytes, .used = age_of(folder / file_name(id))});
-  }
+  for (const auto& [id, row] : files) found.push_back(row);
   if (auto ok = index.remove(gone); !ok) return fail(ok.error());
   if (auto ok = index.put(found); !ok) return fail(ok.error());
   rows.insert(rows.end(), found.begin(), found.end());

@@ -25,7 +25,7 @@ struct DiskRow {
 class DiskIndex {
  public:
   /// Opens the index of a folder, or makes it. A broken one is set aside as `index.sqlite.broken`.
-  /// Error: io, where the folder cannot be written to.
+  /// Error: io, where the folder cannot be written to; the index is then left as it is.
   static Result<DiskIndex> open(const std::filesystem::path& folder);
 
   std::vector<DiskRow> rows() const;
@@ -45,8 +45,12 @@ class DiskIndex {
   Database database_;
 };
 
+/// What the files of a folder tell of themselves; what a process that is gone left unfinished is
+/// deleted.
+std::vector<DiskRow> rows_of_files(const std::filesystem::path& folder);
+
 /// Brings the rows of an index and the files of its folder together: rows without a file go, files
-/// without a row get one, and what a process that is gone left unfinished is deleted.
+/// without a row get one.
 /// @return every file there is
 Result<std::vector<DiskRow>> reconcile(DiskIndex& index, const std::filesystem::path& folder);
 

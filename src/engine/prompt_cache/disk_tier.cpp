@@ -34,9 +34,10 @@ void DiskTier::open() {
   if (!rows) {
     log::warn("{}: prompts are kept in memory only: {}", folder_.string(),
               error ? error.message() : rows.error().message);
-    return;
+    rows = rows_of_files(folder_);
+  } else {
+    index_.emplace(std::move(*index));
   }
-  index_.emplace(std::move(*index));
   for (const auto& row : *rows) keep(row);
 }
 

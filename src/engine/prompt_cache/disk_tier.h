@@ -26,7 +26,7 @@ class DiskTier {
     std::function<void()> every_second;                // runs on the tier's thread
   };
 
-  /// Never fails: a folder that cannot be used is a warning, and nothing is found or kept.
+  /// Never fails: a folder that cannot be written to is a warning. Its files are read all the same.
   explicit DiskTier(Settings settings);
   ~DiskTier();  // writes what waits
 

@@ -148,6 +148,21 @@ TEST_F(DiskTierTest, AFolderThatCannotBeUsedIsDoneWithout) {
   EXPECT_EQ(tier.stats().failed_spills, 1u);
 }
 
+TEST_F(DiskTierTest, WithoutAnIndexTheFilesAreReadAndNothingIsWritten) {
+  {
+    DiskTier tier(settings());
+    write(tier, 1);
+  }
+  const auto index = folder_.path / "space" / "index.sqlite";
+  fs::remove(index);
+  fs::create_directory(index);  // cannot be opened, as on a full or read-only disk
+  DiskTier tier(settings());
+  EXPECT_TRUE(tier.read(id_of(1)));
+  EXPECT_FALSE(tier.write(block_of(2), Part::base, tier.now()));
+  EXPECT_FALSE(fs::exists(file(2)));
+  EXPECT_TRUE(fs::is_directory(index));  // only a damaged one is set aside
+}
+
 TEST_F(DiskTierTest, AFolderThatGoesAwayPausesIt) {
   DiskTier tier(settings());
   write(tier, 1);
