@@ -1,192 +1,204 @@
-// Random mixes of rows that join, leave and are cancelled: each must get, token for token and
-// log-probability for log-probability, what it gets alone. HEARTH_SCHEDULES says how many mixes of
-// each kind of model and tier; HEARTH_SCHEDULES_MODEL names a folder to take instead of tiny ones.
+// Random mixes of rows that join, leave, are cancelled and take from the prompt cache, in memory or
+// files: each must get, token for token and log-probability for log-probability, what it gets
+// alone. HEARTH_SCHEDULES says how many mixes of each kind of model and tier;
+// HEARTH_SCHEDULES_MODEL names a folder to take instead of tiny ones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <random>
+#include <future>
+#include <utility>
 
-#include "engine/engine.h"
+#include "engine/prompt_cache/testing.h"
+#include "engine/schedule_parts.h"
 #include "engine/tiny_model.h"
 
 namespace hearth::engine {
 namespace {
 
-using Random = std::mt19937;
+/// What the mixes came to.
+struct Tally {
+  int rows = 0, wrong = 0, cancelled = 0;
+  std::uint64_t hits = 0, hit_tokens = 0, evicted = 0, restores = 0;
 
-int below(Random& random, int end) { return int(random() % unsigned(end)); }
+  void add(const RunningRow& row) {
+    ++rows;
+    wrong += !row.right();
+    cancelled += !row.whole();
+  }
+  void add(const EngineStats& stats) {
+    hits += stats.prompt_cache.hits;
+    hit_tokens += stats.prompt_cache.hit_tokens;
+    evicted += stats.prompt_cache.evicted;
+    restores += stats.ssd_cache.restores;
+  }
+};
 
-/// Leaves every third token, another third after each token.
-class Thirds final : public TokenMask {
+/// One engine, and a mix that runs on it.
+class Mix {
  public:
-  explicit Thirds(int vocabulary) : words_(std::size_t(vocabulary + 31) / 32) {}
-  Result<MaskWords> compute() override {
-    for (std::size_t i = 0; i < words_.size() * 32; ++i) {
-      const auto bit = std::uint32_t{1} << (i % 32);
-      words_[i / 32] = i % 3 == turn_ ? words_[i / 32] | bit : words_[i / 32] & ~bit;
+  Mix(Engine& engine, Random& random) : engine_(engine), random_(random) {}
+
+  void join(const MixPart& part) {
+    rows_.push_back(
+        {.part = &part, .stream = *engine_.submit(part.make(engine_.info().vocab_size))});
+  }
+  void read_some() {
+    for (int reads = below(random_, 8); reads > 0; --reads) any().read_one();
+  }
+  void leave() { any().leave(); }
+
+  /// Work that must have the engine to itself.
+  void run_alone() {
+    lone_.push_back(engine_.run_alone([this](const models::Model&) -> Result<void> {
+      if (engine_.stats().active_rows == 1) return {};
+      return fail(ErrorCode::internal, "rows run beside it");
+    }));
+  }
+
+  void finish() {
+    for (auto& row : rows_) row.read_all();
+    for (auto& lone : std::exchange(lone_, {})) {
+      const auto outcome = lone.get();
+      EXPECT_TRUE(outcome) << outcome.error().message;
     }
-    return MaskWords(words_);
   }
-  Result<void> accept(TokenId id) override {
-    turn_ = std::size_t(id + 1) % 3;
-    return {};
+
+  /// A row that got all of its answer and may take its prompt from the cache; null: none did.
+  const MixPart* repeatable() const {
+    for (const auto& row : rows_) {
+      const auto& request = row.part->request;
+      if (row.whole() && !request.score_prompt && request.prompt.size() > 65) return row.part;
+    }
+    return nullptr;
   }
-  bool complete() const override { return false; }
+
+  const std::vector<RunningRow>& rows() const { return rows_; }
+  bool empty() const { return rows_.empty(); }
 
  private:
-  std::vector<std::uint32_t> words_;
-  std::size_t turn_ = 0;
-};
+  RunningRow& any() { return rows_[std::size_t(below(random_, int(rows_.size())))]; }
 
-/// A request that can be made as often as needed, and what it gives alone.
-struct Part {
-  GenerateRequest request;
-  bool masked = false;
-  std::vector<Sampled> alone;
-
-  GenerateRequest make(int vocabulary) const {
-    auto out = request;
-    if (masked) out.mask = std::make_shared<Thirds>(vocabulary);
-    return out;
-  }
-};
-
-Sampling random_sampling(Random& random) {
-  Sampling s{.temperature = below(random, 3) == 0 ? 0.0f : 0.5f + 0.1f * float(below(random, 10))};
-  s.seed = random();
-  if (below(random, 4) == 0) s.top_p = 0.8f;
-  if (below(random, 4) == 0) s.top_k = 1 + below(random, 20);
-  if (below(random, 4) == 0) s.min_p = 0.05f;
-  if (below(random, 4) == 0) s.repetition_penalty = 1.2f;
-  if (below(random, 4) == 0) s.frequency_penalty = 0.5f;
-  if (below(random, 4) == 0) s.logit_bias = {{3, 2.0f}};
-  if (below(random, 3) == 0) s.top_logprobs = below(random, 4);
-  return s;
-}
-
-/// Some begin alike, as the turns of a conversation do.
-std::vector<Part> random_parts(int count, int vocabulary) {
-  Random random(20261130);
-  std::vector<TokenId> common(160);
-  for (auto& id : common) id = below(random, vocabulary);
-  std::vector<Part> parts;
-  for (int i = 0; i < count; ++i) {
-    Part part;
-    if (i % 2 == 0)
-      part.request.prompt.assign(common.begin(), common.begin() + 32 * below(random, 6));
-    for (int more = 1 + below(random, i % 5 == 0 ? 70 : 20); more > 0; --more) {
-      part.request.prompt.push_back(below(random, vocabulary));
-    }
-    part.request.sampling = random_sampling(random);
-    part.request.max_tokens = 1 + below(random, 24);
-    if (below(random, 4) == 0) part.request.stop_ids = {below(random, vocabulary)};
-    part.masked = below(random, 5) == 0;
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
-/// A row of a mix.
-struct Running {
-  const Part* part;
-  std::shared_ptr<TokenStream> stream;
-  std::vector<Sampled> given;
-  int cancel_after = -1;  // tokens; -1: never
-  std::optional<Finish> finish;
-
-  void read_one() {
-    if (finish) return;
-    auto item = stream->pop();
-    if (auto* end = std::get_if<Finish>(&item)) {
-      finish = std::move(*end);
-      return;
-    }
-    given.push_back(std::move(std::get<Sampled>(item)));
-    if (int(given.size()) == cancel_after) stream->cancel();
-  }
-
-  /// Whether it got what it gets alone, up to where it was cancelled.
-  bool right() const {
-    if (finish->reason == FinishReason::error) return false;
-    const bool cut = finish->reason == FinishReason::cancelled;
-    if (cut && cancel_after < 0) return false;
-    const auto& alone = part->alone;
-    if (given.size() > alone.size() || (!cut && given.size() != alone.size())) return false;
-    return std::equal(given.begin(), given.end(), alone.begin(), [](const auto& a, const auto& b) {
-      return a.id == b.id && a.logprob == b.logprob && a.top == b.top;
-    });
-  }
+  Engine& engine_;
+  Random& random_;
+  std::vector<RunningRow> rows_;
+  std::vector<std::future<Result<void>>> lone_;
 };
 
 class Mixes {
  public:
-  Mixes(std::filesystem::path folder, Tier tier) : folder_(std::move(folder)), tier_(tier) {
-    const auto engine = load({.max_rows = 1});
-    vocabulary_ = engine->info().vocab_size;
-    parts_ = random_parts(24, vocabulary_);
-    for (auto& part : parts_) {
-      Running row{.part = &part, .stream = *engine->submit(part.make(vocabulary_))};
-      while (!row.finish) row.read_one();
-      part.alone = std::move(row.given);
-    }
+  Mixes(std::filesystem::path folder, Tier tier)
+      : folder_(std::move(folder)), tier_(tier), alone_(load({.max_rows = 1})),
+        parts_(random_parts(24, alone_->info().vocab_size)), known_(parts_.size()) {
+    const auto& info = alone_->info();
+    row_bytes_ = 4 * (info.kv_token_size * std::size_t(longest_part) + info.kv_window_size);
   }
 
   /// @return rows that differ
   int run(unsigned seed) {
     Random random(seed);
-    const auto engine =
-        load({.max_rows = 1 + below(random, 8), .step_tokens = 8 + below(random, 90)});
-    std::vector<Running> rows;
-    for (int count = 2 + below(random, 11); count > 0; --count) {
-      const auto& part = parts_[std::size_t(below(random, int(parts_.size())))];
-      rows.push_back({.part = &part, .stream = *engine->submit(part.make(vocabulary_))});
-      if (below(random, 4) == 0) rows.back().cancel_after = 1 + below(random, 6);
-      for (int reads = below(random, 8); reads > 0; --reads) {
-        rows[std::size_t(below(random, int(rows.size())))].read_one();
+    const int before = tally_.wrong;
+    const auto options = random_options(random, seed);
+    const auto engine = load(options);
+    Mix mix(*engine, random);
+    const int few = 4 + below(random, 20);  // parts that the mix is of
+    for (int joins = 2 + below(random, 11); joins > 0;) {
+      const int what = below(random, 20);
+      if (mix.empty() || what < 11) {
+        mix.join(part(below(random, few)));
+        --joins;
+      } else if (what < 17) {
+        mix.read_some();
+      } else if (what < 19) {
+        mix.leave();
+      } else {
+        mix.run_alone();
       }
     }
-    int wrong = 0;
-    for (auto& row : rows) {
-      while (!row.finish) row.read_one();
-      wrong += !row.right();
-    }
-    rows_ += int(rows.size());
-    return wrong;
+    mix.finish();
+    if (options.prompt_cache.max_bytes == plenty()) expect_hit(mix);
+    for (const auto& row : mix.rows()) tally_.add(row);
+    tally_.add(engine->stats());
+    return tally_.wrong - before;
   }
 
-  int rows() const { return rows_; }
+  const Tally& tally() const { return tally_; }
 
  private:
+  /// A mix in three has no prompt cache; one has a small one with files, which outlive its engine.
+  EngineOptions random_options(Random& random, unsigned seed) const {
+    EngineOptions options{.max_rows = 1 + below(random, 8), .step_tokens = 8 + below(random, 90)};
+    if (below(random, 3) == 0) options.kv_budget = row_bytes_ * std::size_t(1 + below(random, 3));
+    if (seed % 3 == 0) options.prompt_cache.max_bytes = plenty();
+    if (seed % 3 == 1) {
+      options.prompt_cache.max_bytes = row_bytes_ / std::size_t(2 + below(random, 6));
+      options.prompt_cache.disk = files_.path;
+    }
+    return options;
+  }
+  std::size_t plenty() const { return 64 * row_bytes_; }
+
+  void expect_hit(Mix& mix) {
+    const MixPart* again = mix.repeatable();
+    if (!again) return;
+    mix.join(*again);
+    mix.finish();
+    EXPECT_GT(mix.rows().back().finish->usage.cached_tokens, 0);
+  }
+
+  /// A part whose answer alone is known.
+  const MixPart& part(int i) {
+    auto& part = parts_[std::size_t(i)];
+    if (known_[std::size_t(i)]) return part;
+    if (part.follows >= 0) {
+      const auto& before = this->part(part.follows);
+      auto prompt = before.request.prompt;
+      for (const auto& token : before.alone) prompt.push_back(token.id);
+      part.request.prompt.insert(part.request.prompt.begin(), prompt.begin(), prompt.end());
+    }
+    RunningRow row{.part = &part, .stream = *alone_->submit(part.make(alone_->info().vocab_size))};
+    row.read_all();
+    part.alone = std::move(row.given);
+    part.scored_alone = std::move(row.scored);
+    known_[std::size_t(i)] = true;
+    return part;
+  }
+
   std::unique_ptr<Engine> load(EngineOptions options) const {
     options.tier = tier_;
     options.device = "cpu";
+    options.prefill_chunk = 64;  // at tier l1 numbers depend on it
     return std::move(Engine::load(folder_, options).value());
   }
 
   const std::filesystem::path folder_;
   const Tier tier_;
-  int vocabulary_ = 0, rows_ = 0;
-  std::vector<Part> parts_;
+  const TestFolder files_;
+  const std::unique_ptr<Engine> alone_;
+  std::vector<MixPart> parts_;
+  std::vector<bool> known_;
+  std::size_t row_bytes_ = 0;  // no less than a part comes to
+  Tally tally_;
 };
 
 class SchedulesTest : public ::testing::TestWithParam<std::tuple<Tier, TinyModelOptions>> {};
 
 TEST_P(SchedulesTest, ARowGetsInAnyMixWhatItGetsAlone) {
-  const auto [tier, model] = GetParam();
+  auto [tier, model] = GetParam();
+  model.context_length = longest_part;
   const char* wanted = std::getenv("HEARTH_SCHEDULES");
-  const int mixes = wanted ? std::atoi(wanted) : 6;
+  const int mixes = wanted ? std::atoi(wanted) : tier == Tier::fast ? 4 : 2;
   const TinyModel tiny(model);
   const char* other = std::getenv("HEARTH_SCHEDULES_MODEL");
   Mixes all(other ? std::filesystem::path(other) : tiny.folder(), tier);
-  int wrong = 0;
-  for (int i = 0; i < mixes; ++i) {
-    const int here = all.run(unsigned(i));
-    EXPECT_EQ(here, 0) << "mix " << i;
-    wrong += here;
-  }
-  RecordProperty("rows", all.rows());
-  if (wanted) fmt::print("{} mixes, {} rows, {} differ\n", mixes, all.rows(), wrong);
+  for (int i = 0; i < mixes; ++i) EXPECT_EQ(all.run(unsigned(i)), 0) << "mix " << i;
+  if (!wanted) return;
+  const auto& tally = all.tally();
+  fmt::print(
+      "{} mixes, {} rows, {} cancelled, {} took {} tokens from the cache, {} blocks evicted, "
+      "{} restored from files, {} differ\n",
+      mixes, tally.rows, tally.cancelled, tally.hits, tally.hit_tokens, tally.evicted,
+      tally.restores, tally.wrong);
 }
 
 std::string name_of(const ::testing::TestParamInfo<SchedulesTest::ParamType>& info) {
