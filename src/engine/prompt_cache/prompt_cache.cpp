@@ -15,11 +15,13 @@ PromptCache::PromptCache(const EngineOptions& options, const std::string& space,
       demote_idle_(options.prompt_cache.demote_idle), index_(options.prompt_cache.max_bytes) {
   const auto& wanted = options.prompt_cache;
   if (wanted.disk.empty()) return;
-  disk_ = std::make_unique<DiskTier>(DiskTier::Settings{.folder = wanted.disk,
-                                                        .space = space,
-                                                        .max_bytes = wanted.disk_max_bytes,
-                                                        .verify = wanted.disk_verify,
-                                                        .every_second = [this] { demote(); }});
+  auto disk = std::make_unique<DiskTier>(DiskTier::Settings{.folder = wanted.disk,
+                                                            .space = space,
+                                                            .max_bytes = wanted.disk_max_bytes,
+                                                            .verify = wanted.disk_verify,
+                                                            .every_second = [this] { demote(); }});
+  const std::scoped_lock lock(mutex_);  // the tier's thread may be in demote() already
+  disk_ = std::move(disk);
 }
 
 /// The position behind a row's block; none where it has no such block. At tier l1 the blocks are

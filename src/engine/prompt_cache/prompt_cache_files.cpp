@@ -70,6 +70,7 @@ void PromptCache::evicted(std::vector<CachedBlock> blocks) {
 void PromptCache::demote() {
   if (demote_idle_.count() == 0) return;
   const std::scoped_lock lock(mutex_);
+  if (!disk_) return;  // it runs before the constructor has it
   const auto dropped =
       index_.drop_unused(Clock::now() - demote_idle_, [&](const CachedBlock& block) {
         bool held = true;
