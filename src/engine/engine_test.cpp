@@ -207,6 +207,25 @@ TEST_P(EngineTest, AFullQueueRefusesAndServesTheRest) {
   for (auto& stream : admitted) EXPECT_EQ(read(*stream).finish.reason, FinishReason::length);
 }
 
+TEST_P(EngineTest, AStreamGetsATokenInEveryStepOfALongPrompt) {
+  constexpr int prompt = 1500, chunk = 128;
+  const TinyModel model({.context_length = 2048});
+  const auto loaded = Engine::load(
+      model.folder(),
+      {.tier = GetParam(), .device = "cpu", .prefill_chunk = chunk, .step_tokens = chunk});
+  Engine& engine = **loaded;
+  const auto running = *engine.submit(request({1}, 2000));
+  running->pop();
+  const auto before = engine.stats().steps;
+  const auto answer = run(engine, request(random_prompt(prompt, 1), 1));
+  const auto after = engine.stats().steps;
+  running->cancel();
+  const auto tokens = read(*running).finish.usage.completion_tokens;
+  EXPECT_EQ(answer.ids.size(), 1u);
+  EXPECT_GE(after - before, std::uint64_t(prompt / chunk));  // a step is a chunk at most
+  EXPECT_GE(tokens, int(after));
+}
+
 TEST_P(EngineTest, DestructionCancelsWhatRuns) {
   auto engine = load({.max_rows = 1});
   auto running = *engine->submit(request({1}, 250));
