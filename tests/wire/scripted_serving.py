@@ -58,8 +58,7 @@ class Scripted:
         self.http = httpx.Client(base_url=self.url, timeout=60)
 
     def output(self):
-        self.log.seek(0)
-        return self.log.read()
+        return pathlib.Path(self.log.name).read_text(errors="replace")
 
     def rows(self):
         """The record so far: {"turn", "prompt", ...} as a row begins, {"turn", "tokens", "cancelled"} as it ends."""

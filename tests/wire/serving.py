@@ -79,8 +79,9 @@ class Server:
         raise AssertionError(f"no answer within 60 s:\n{self.output()}")
 
     def output(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
+        # Read without a seek: the program writes where the offset stands, which is shared with it.
+        log = self.log.fileno()
+        return os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
 
     def metric(self, name):
         for line in self.http.get("/metrics").text.splitlines():

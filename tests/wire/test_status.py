@@ -184,6 +184,13 @@ def test_the_model_says_whether_it_can_be_held_to_a_schema(server, tiny):
         assert told(free) == (False, False)
 
 
+def requests_in(server):
+    """The log's lines of requests; the last one may be half written."""
+    whole = [line for line in server.output().split("\n")[:-1] if line.startswith("{")]
+    lines = [json.loads(line) for line in whole]
+    return [line for line in lines if line["message"] == "request" and line["path"] != "/health"]
+
+
 def test_a_line_of_the_log_for_every_request_and_no_secrets(tiny):
     flags = ["--log-format", "json", "--log-level", "info", "--api-key", SECRET]
     with serving.Server(tiny, *flags, ready=False) as server:
@@ -198,18 +205,19 @@ def test_a_line_of_the_log_for_every_request_and_no_secrets(tiny):
         with left.stream("POST", "/v1/chat/completions", json=chat_body("hi", stream=True)) as response:
             next(response.iter_lines())
         left.close()
-        serving.until(lambda: '"outcome":"cancelled"' in server.output(), 10, "the line of who left")
-        lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
+        serving.until(lambda: len(requests_in(server)) == 5, 10, "a line for each request")
+        requests = requests_in(server)
         assert SECRET not in server.output()
-    requests = [line for line in lines if line["message"] == "request" and line["path"] != "/health"]
-    plain, streamed, refused, unknown, gone = requests
-    assert gone["outcome"] == "cancelled" and gone["prompt_tokens"] > 0 and "completion_tokens" not in gone
-    assert plain["request_id"] == answer.headers["x-request-id"]
+    # A line is written when its request is over, which the client may know a little earlier.
+    (plain,) = [line for line in requests if line["request_id"] == answer.headers["x-request-id"]]
+    (gone,) = [line for line in requests if line.get("outcome") == "cancelled"]
+    (refused,), (unknown,) = ([line for line in requests if line["status"] == status] for status in (401, 404))
+    (streamed,) = [line for line in requests if line not in (plain, gone, refused, unknown)]
+    assert gone["prompt_tokens"] > 0 and "completion_tokens" not in gone
     for line in plain, streamed:
         assert line["route"] == line["path"] == "/v1/chat/completions" and line["status"] == 200
         assert line["outcome"] == "length" and line["completion_tokens"] == 3
         assert line["prompt_tokens"] == answer.json()["usage"]["prompt_tokens"]
         assert line["seconds"] * 1000 >= line["ttft_ms"] > line["queue_ms"]
     assert {name: plain[name] for name in TIMES} == answer.json()["hearth"]
-    assert refused["status"] == 401 and "outcome" not in refused
-    assert unknown["status"] == 404 and unknown["route"] == "unmatched"
+    assert "outcome" not in refused and unknown["route"] == "unmatched"
