@@ -5,13 +5,14 @@
 #include "text/decode_stages.h"
 
 namespace hearth::text {
-namespace {
 
 std::string type_of(const Json& part) {
   return part.is_object() && part.contains("type") && part["type"].is_string()
              ? part["type"].get<std::string>()
              : std::string();
 }
+
+namespace {
 
 /// A part and, where it is a sequence, the parts in it (`key`), flattened.
 void flatten(const Json& part, const char* key, Json& out) {

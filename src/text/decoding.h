@@ -35,6 +35,9 @@ class DecodeChain {
   std::vector<std::unique_ptr<DecodeStage>> stages_;
 };
 
+/// The "type" of a tokenizer's part; empty where it has none.
+std::string type_of(const Json& part);
+
 /// How a tokenizer decodes, read off its parts ("decoder", "pre_tokenizer", "normalizer").
 struct DecodePlan {
   Spelling spelling = Spelling::plain;

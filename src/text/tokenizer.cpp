@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "text/bridge.h"
 #include "text/decoding.h"
+#include "text/token_bound.h"
 
 namespace hearth::text {
 namespace {
@@ -62,6 +63,7 @@ class LibraryTokenizer : public Tokenizer {
   std::string piece(TokenId id) const override { return std::string(table_.piece(id)); }
   std::optional<TokenId> id_of(std::string_view piece) const override;
   int vocab_size() const override { return static_cast<int>(table_.count); }
+  std::size_t least_tokens(std::string_view text) const override { return bound_.least(text); }
   bool is_marker(TokenId id) const override { return table_.has(id, TB_MARKER); }
   bool is_special(TokenId id) const override { return table_.has(id, TB_SPECIAL); }
   Spelling spelling() const override { return plan_.spelling; }
@@ -82,6 +84,7 @@ class LibraryTokenizer : public Tokenizer {
   TokenizerHandle handle_;
   Table table_;
   DecodePlan plan_;
+  TokenBound bound_;
   std::string bos_, eos_;
   std::optional<TokenId> bos_id_;
   std::set<TokenId> stop_ids_;
@@ -119,6 +122,8 @@ Result<void> LibraryTokenizer::read_parts() {
   if (status != TB_OK) return fail(bridge_error(status, words, ErrorCode::corrupt_file));
   const Json read = Json::parse(take(parts), nullptr, false);
   plan_ = plan_decoding(read);
+  bound_ = TokenBound(read, plan_.spelling, table_.ends.size(),
+                      [this](std::size_t id) { return table_.piece(TokenId(id)); });
   has_post_processor_ = !read.value("post_processor", Json()).is_null();
   return {};
 }

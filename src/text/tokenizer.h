@@ -57,6 +57,9 @@ class Tokenizer {
   /// Entries of the vocabulary with its added tokens.
   virtual int vocab_size() const = 0;
 
+  /// The fewest tokens that the text can come to, without tokenising it; 0 where nothing is known.
+  virtual std::size_t least_tokens(std::string_view) const { return 0; }
+
   /// An added token marked special, or any added token spelled like a marker: `<...>`, `[...]`.
   virtual bool is_marker(TokenId id) const = 0;
   /// An added token marked special: left out of text that users read.

@@ -71,6 +71,41 @@ TEST(Tokenizer, a_byte_level_vocabulary_decodes_as_bytes_whatever_its_decoder_sa
   EXPECT_EQ(streamed(tokenizer, ids), text);
 }
 
+TEST(Tokenizer, the_longest_token_bounds_what_a_text_may_come_to) {
+  Json spec = byte_level();
+  spec["model"]["vocab"]["aaaa"] = 258;
+  const std::string ascii(1000, 'b'), letters = "üüüüü";
+  EXPECT_EQ(made(spec)->least_tokens(ascii), 250u);  // "</s>" and "aaaa" have four bytes
+  EXPECT_EQ(made(spec)->least_tokens("b"), 1u);
+  EXPECT_EQ(made(spec)->least_tokens(""), 0u);
+  EXPECT_EQ(made(spec)->least_tokens(letters), 3u);
+  spec["normalizer"] = {{"type", "NFC"}};
+  EXPECT_EQ(made(spec)->least_tokens(ascii), 250u);
+  EXPECT_EQ(made(spec)->least_tokens(letters), 1u);
+}
+
+TEST(Tokenizer, what_may_vanish_bounds_nothing) {
+  const std::string text(1000, 'z');
+  const auto least = [&](const char* part, const Json& value) {
+    Json other = byte_level();
+    other[part] = value;
+    return made(other)->least_tokens(text);
+  };
+  EXPECT_EQ(least("normalizer", nullptr), 250u);
+  EXPECT_EQ(least("normalizer", {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}),
+            0u);
+  EXPECT_EQ(
+      least("normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", " +"}}}, {"content", " "}}),
+      0u);
+  EXPECT_EQ(least("pre_tokenizer", {{"type", "WhitespaceSplit"}}), 0u);
+  Json strips = byte_level();
+  strips["added_tokens"][0]["lstrip"] = true;
+  EXPECT_EQ(made(strips)->least_tokens(text), 0u);
+  Json lacks = byte_level();
+  lacks["model"]["vocab"].erase(letter('z'));
+  EXPECT_EQ(made(lacks)->least_tokens(text + "yyyyy"), 2u);
+}
+
 TEST(Tokenizer, markers_are_control_tokens_or_text_as_asked) {
   const auto tokenizer = made(byte_level());
   EXPECT_THAT(tokenizer->encode("a<s>", {}).value(), ElementsAre('a', 256));

@@ -145,13 +145,16 @@ impl Tokenizer {
         self.library.token_to_id(piece)
     }
 
-    /// The parts around the model that decide decoding, as tokenizer.json spells them.
+    /// The parts around the model that decide decoding, as tokenizer.json spells them, and whether an added
+    /// token swallows the white space beside it.
     pub fn parts(&self) -> Result<String, Failure> {
+        let added = self.library.get_added_vocabulary().get_added_tokens_decoder();
         let parts = serde_json::json!({
             "normalizer": self.library.get_normalizer(),
             "pre_tokenizer": self.library.get_pre_tokenizer(),
             "post_processor": self.library.get_post_processor(),
             "decoder": self.library.get_decoder(),
+            "strips": added.values().any(|token| token.lstrip || token.rstrip),
         });
         Ok(parts.to_string())
     }
