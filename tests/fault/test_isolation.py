@@ -139,8 +139,8 @@ def is_back(process, restarts):
     return process["pid"] and process["restarts"] == restarts
 
 
-def test_three_deaths_are_the_end_until_the_model_is_named(server):
-    for restarts in (1, 2):
+def test_after_three_restarts_the_end_is_the_end_until_the_model_is_named(server):
+    for restarts in (1, 2, 3):
         kill_worker(server)
         server.wait_for(lambda: is_back(engine(server), restarts), "the worker is back")
     kill_worker(server)

@@ -4,14 +4,14 @@ namespace hearth::services {
 namespace {
 
 constexpr std::chrono::seconds window{60}, quick{10}, pause{5};
-constexpr std::size_t most_deaths = 3;
+constexpr std::size_t most_restarts = 3;  // within the window
 
 }  // namespace
 
 std::optional<std::chrono::milliseconds> RestartPolicy::died(Time started, Time now) {
   std::erase_if(deaths_, [&](Time death) { return now - death > window; });
   deaths_.push_back(now);
-  if (deaths_.size() >= most_deaths) {
+  if (deaths_.size() > most_restarts) {
     deaths_.clear();
     was_quick_ = false;
     return std::nullopt;

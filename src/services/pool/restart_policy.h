@@ -12,8 +12,8 @@ class RestartPolicy {
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;
 
-  /// Two deaths in a row within 10 s of their start are answered by a pause of 5 s, a third death
-  /// within a minute by giving up; then it begins anew.
+  /// It is started anew three times within a minute, and after two deaths in a row within 10 s of
+  /// their start 5 s later. The fourth death is answered by giving up; then it begins anew.
   /// @return how long to wait; none: give up
   std::optional<std::chrono::milliseconds> died(Time started, Time now);
 

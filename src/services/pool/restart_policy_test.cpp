@@ -25,12 +25,21 @@ TEST(RestartPolicy, ASlowDeathBetweenThemIsNot) {
   EXPECT_EQ(policy.died(Time(9s), Time(29s)), 0ms);
 }
 
-TEST(RestartPolicy, ThreeDeathsInAMinuteAreTheEnd) {
+TEST(RestartPolicy, AfterThreeRestartsInAMinuteTheNextDeathIsTheEnd) {
   RestartPolicy policy;
   EXPECT_EQ(policy.died(Time(0s), Time(20s)), 0ms);
   EXPECT_EQ(policy.died(Time(20s), Time(40s)), 0ms);
-  EXPECT_EQ(policy.died(Time(40s), Time(79s)), std::nullopt);
+  EXPECT_EQ(policy.died(Time(40s), Time(55s)), 0ms);
+  EXPECT_EQ(policy.died(Time(55s), Time(79s)), std::nullopt);
   EXPECT_EQ(policy.died(Time(79s), Time(80s)), 0ms);  // named again
+}
+
+TEST(RestartPolicy, ARestartOfLongAgoLeavesRoomForAnother) {
+  RestartPolicy policy;
+  for (const Time now : {Time(20s), Time(40s), Time(60s), Time(81s)}) {
+    EXPECT_EQ(policy.died(now - 15s, now), 0ms);
+  }
+  EXPECT_EQ(policy.died(Time(81s), Time(99s)), std::nullopt);
 }
 
 TEST(RestartPolicy, DeathsOfLongAgoDoNotCount) {
