@@ -115,8 +115,9 @@ Result<models::Loaded> Engine::Impl::load(const std::filesystem::path& path) {
   if (!device) return fail(device.error());
   // Engines that run already read it: it is written only to be changed.
   if (mx::default_device() != *device) mx::set_default_device(*device);
-  kernels = options.tier == Tier::fast && device->type == mx::Device::cpu;
-  if (kernels) kernels::set_threads(options.threads);
+  const bool on_cpu = device->type == mx::Device::cpu;
+  kernels = options.tier == Tier::fast && (on_cpu || models::device_takes(path));
+  if (kernels && on_cpu) kernels::set_threads(options.threads);
   return models::load(path, kernels ? tensor::Execution::kernels : tensor::Execution::plain);
 }
 

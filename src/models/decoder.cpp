@@ -15,7 +15,7 @@ DecoderBlock::DecoderBlock(const Weights& w, const tensor::AttentionSettings& at
 Array DecoderBlock::operator()(const Array& x, tensor::LayerCache cache) const {
   const auto r = self_attn_(input_layernorm_(x), std::move(cache));
   const auto [h, normalised] = post_attention_layernorm_.after_sum(x, r);
-  return h + mlp_(normalised);
+  return mlp_.plus(h, normalised);
 }
 
 DecoderSettings::DecoderSettings(const DecoderConfig& c)

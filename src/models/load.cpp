@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "models/config.h"
+#include "tensor/kernels/cuda/cuda.h"
 
 namespace hearth::models {
 namespace {
@@ -74,6 +75,23 @@ Result<const Family*> family_of(const Json& config, const std::string& where) {
 }
 
 }  // namespace
+
+bool device_takes(const std::filesystem::path& path) {
+  if (!kernels::cuda::active()) return false;
+  const auto config = read_json_file(path / "config.json");
+  if (!config || !config->is_object()) return false;
+  try {
+    const Json text = text_config(*config);
+    const ConfigReader c(text);
+    const int hidden = c.integer("hidden_size");
+    const int heads = c.integer("num_attention_heads");
+    return kernels::cuda::takes_inputs(hidden) &&
+           kernels::cuda::takes_inputs(c.integer("intermediate_size")) &&
+           kernels::cuda::takes_heads(c.integer("head_dim", hidden / heads));
+  } catch (const std::exception&) {
+    return false;  // load() says what is wrong
+  }
+}
 
 Result<Loaded> load(const std::filesystem::path& path, tensor::Execution execution) {
   // Before the weights: that a model is of no known kind matters more than that a part is missing.

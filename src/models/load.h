@@ -25,6 +25,10 @@ struct Loaded {
   std::vector<std::string> notes;
 };
 
+/// Whether the kernels on the default device, a GPU, take a model of this config: its widths, and
+/// a family all of whose layers they know.
+bool device_takes(const std::filesystem::path& path);
+
 /// Builds the model on this thread, which must be the one that will run it.
 /// Errors: as load_checkpoint; unsupported for an unknown model_type (lists the known ones);
 /// corrupt_file for a config that is not sound, a missing, misshapen or left-over tensor.

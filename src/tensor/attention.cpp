@@ -38,8 +38,7 @@ Array SelfAttention::on_kernels(const Array& x, const LayerCache& cache) const {
     options.k_norm = k_norm_->weight();
     options.norm_eps = q_norm_->eps();
   }
-  const auto attended =
-      kernels::attend(kernels::linear(x, qkv), cache.pages(), cache.rows(), options);
+  const auto attended = cache.attend(kernels::linear(x, qkv), options);
   return o_proj_(mx::reshape(attended, {1, x.shape(1), s_.heads * s_.head_dim}));
 }
 

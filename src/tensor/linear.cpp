@@ -54,6 +54,11 @@ Array Matrix::product(const Array& x) const {
   return bias_ ? y + *bias_ : y;
 }
 
+Array Linear::plus(const Array& residual, const Array& x) const {
+  if (const auto& weights = matrix_.packed()) return kernels::linear_plus(residual, x, weights);
+  return residual + matrix_.product(x);
+}
+
 Array Matrix::rows(const Array& ids) const {
   if (packed_) {
     const auto flat = packed_->rows(mx::flatten(ids));

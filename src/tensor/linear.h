@@ -40,6 +40,8 @@ class Linear {
   Linear(const Weights& w, int outputs, int inputs, bool bias = false)
       : matrix_(w, outputs, inputs, bias) {}
   Array operator()(const Array& x) const { return matrix_.product(x); }
+  /// residual + the product
+  Array plus(const Array& residual, const Array& x) const;
   const Matrix& matrix() const { return matrix_; }
 
  private:

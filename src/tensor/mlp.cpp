@@ -7,13 +7,13 @@ GatedMlp::GatedMlp(const Weights& w, const MlpSettings& s)
       up_proj_(w["up_proj"], s.hidden, s.dims, s.bias),
       down_proj_(w["down_proj"], s.dims, s.hidden, s.bias), activation_(s.activation) {}
 
-Array GatedMlp::operator()(const Array& x) const {
+Array GatedMlp::inner(const Array& x) const {
   const auto& gate = gate_proj_.matrix().packed();
-  if (!gate) return down_proj_(gated(gate_proj_(x), up_proj_(x), activation_));
+  if (!gate) return gated(gate_proj_(x), up_proj_(x), activation_);
   const std::shared_ptr<const kernels::PackedLinear> both[] = {gate, up_proj_.matrix().packed()};
-  return down_proj_(kernels::gated(kernels::linear(x, both), activation_ == Activation::silu
-                                                                 ? kernels::Activation::silu
-                                                                 : kernels::Activation::gelu_tanh));
+  return kernels::gated(kernels::linear(x, both), activation_ == Activation::silu
+                                                      ? kernels::Activation::silu
+                                                      : kernels::Activation::gelu_tanh);
 }
 
 }  // namespace hearth::tensor

@@ -18,9 +18,15 @@ class GatedMlp {
  public:
   GatedMlp(const Weights& w, const MlpSettings& s);
   /// x [1, T, D] -> [1, T, D]
-  Array operator()(const Array& x) const;
+  Array operator()(const Array& x) const { return down_proj_(inner(x)); }
+  /// residual + the block
+  Array plus(const Array& residual, const Array& x) const {
+    return down_proj_.plus(residual, inner(x));
+  }
 
  private:
+  Array inner(const Array& x) const;  // activation(gate(x)) · up(x)
+
   Linear gate_proj_, up_proj_, down_proj_;
   Activation activation_;
 };

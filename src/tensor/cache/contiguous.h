@@ -9,7 +9,7 @@
 namespace hearth::tensor {
 
 /// Source: mlx-lm models/cache.py, KVCache, op for op.
-class ContiguousKvCache final : public KvCache {
+class ContiguousKvCache : public KvCache {
  public:
   static constexpr int step = 256;  // tokens the arrays grow by
 
@@ -25,7 +25,8 @@ class ContiguousKvCache final : public KvCache {
     return ArrayBlock::parse(format, bytes);
   }
 
- private:
+ protected:
+  /// Makes room for as many tokens as k and v have.
   void grow(const Array& k, const Array& v);
 
   std::optional<Array> keys_, values_;  // [1, Hk, capacity, Dh]

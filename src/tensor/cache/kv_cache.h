@@ -9,6 +9,7 @@
 
 namespace hearth::tensor {
 
+class DeviceKvCache;
 class PagedKvCache;
 
 class KvCache {
@@ -63,6 +64,8 @@ class KvCache {
 
   /// This cache as pages for the attention kernel; null for the kinds that live in MLX arrays.
   virtual PagedKvCache* paged() { return nullptr; }
+  /// This cache as the arrays that the attention kernel on a device writes into; null for others.
+  virtual DeviceKvCache* on_device() { return nullptr; }
 };
 
 /// What a model asks for each of its layers.
@@ -73,7 +76,8 @@ struct CacheSpec {
   bool operator==(const CacheSpec&) const = default;
 };
 
-/// The cache kind for a layer: paged on our kernels, else contiguous or rotating MLX arrays.
+/// The cache kind for a layer: on our kernels paged, or a device's; else contiguous or rotating MLX
+/// arrays.
 std::unique_ptr<KvCache> make_cache(const CacheSpec& spec, bool kernels);
 
 }  // namespace hearth::tensor

@@ -1,5 +1,6 @@
 #include "tensor/cache/layer_cache.h"
 
+#include "tensor/cache/device.h"
 #include "tensor/cache/paged.h"
 #include "tensor/cache/slices.h"
 
@@ -33,6 +34,24 @@ std::vector<std::shared_ptr<kernels::PagedKv>> LayerCache::pages() const {
     if (auto* paged = cache->paged()) pages.push_back(paged->pages());
   }
   return pages;
+}
+
+Array LayerCache::attend(const Array& qkv, const kernels::AttendOptions& options) const {
+  if (caches_.front()->on_device()) return attend_on_device(qkv, options);
+  return kernels::attend(qkv, pages(), rows_, options);
+}
+
+Array LayerCache::attend_on_device(const Array& qkv, const kernels::AttendOptions& options) const {
+  std::vector<kernels::cuda::DeviceKv> lent;
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    lent.push_back(caches_[i]->on_device()->lend(rows_[i].length));
+  }
+  std::vector<kernels::cuda::DeviceKv*> rows;
+  for (auto& kv : lent) rows.push_back(&kv);
+  const int window = caches_.front()->on_device()->window();
+  auto out = kernels::cuda::attend(qkv, rows, rows_, options, window);
+  for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i]->on_device()->take_back(lent[i]);
+  return out;
 }
 
 LayerCache StepCache::operator[](std::size_t layer) const {

@@ -30,11 +30,15 @@ class LayerCache {
   /// @return   [1, H, T, Dh]
   Array attend(const Array& q, const Array& k, const Array& v, const Rope& rope, float scale);
 
-  /// The rows' pages for the attention kernel; empty when the caches are MLX arrays.
-  std::vector<std::shared_ptr<kernels::PagedKv>> pages() const;
-  std::span<const RowSlice> rows() const { return rows_; }
+  /// The same by the attention kernel, for caches that are its own.
+  /// @param qkv  [1, T, (H + 2·Hk)·Dh] f32, side by side, not rotated
+  /// @return     [T, H·Dh] f32
+  Array attend(const Array& qkv, const kernels::AttendOptions& options) const;
 
  private:
+  std::vector<std::shared_ptr<kernels::PagedKv>> pages() const;
+  Array attend_on_device(const Array& qkv, const kernels::AttendOptions& options) const;
+
   std::span<const RowSlice> rows_;
   std::vector<KvCache*> caches_;  // one a row
 };

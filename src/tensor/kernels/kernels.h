@@ -1,9 +1,10 @@
-// The fast CPU path: what the plain MLX graph computes, in f32, batch-invariant.
+// The fast path: what the plain MLX graph computes, in f32, batch-invariant.
 //
 // Every function builds one MLX graph node (a Primitive) that runs on the CPU stream with our own
-// thread pool. Activations are float32. A row's result never depends on how many rows there are:
-// the order of every reduction is fixed by the shape of one row's work.
-// Each has a plain twin in kernels_test.cpp that bounds the difference.
+// thread pool, or on an NVIDIA device where that is the default (cuda/). Activations are float32. A
+// row's result never depends on how many rows there are: the order of every reduction is fixed by
+// the shape of one row's work. Each has a plain twin in kernels_test.cpp that bounds the
+// difference.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,10 @@ Array linear(const Array& x, std::shared_ptr<const PackedLinear> weights);
 /// Several layers over the same x in one node (q, k, v; gate, up): the outputs side by side
 /// [..., N1 + N2 + ...]. Equal bit for bit to separate calls.
 Array linear(const Array& x, std::span<const std::shared_ptr<const PackedLinear>> weights);
+
+/// residual + linear(x, weights); residual [..., N] f32
+Array linear_plus(const Array& residual, const Array& x,
+                  const std::shared_ptr<const PackedLinear>& weights);
 
 /// x [..., D] f32, weight [D] f32 or none -> [..., D]; x / sqrt(mean(x²) + eps) · weight
 Array rms_norm(const Array& x, const std::optional<Array>& weight, float eps);

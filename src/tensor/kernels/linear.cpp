@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "tensor/kernels/cuda/cuda.h"
 #include "tensor/kernels/node.h"
 #include "tensor/kernels/packed.h"
 #include "tensor/kernels/thread_pool.h"
@@ -168,14 +169,21 @@ Array build(const Array& x, Layers layers) {
 }  // namespace
 
 Array linear(const Array& x, std::shared_ptr<const PackedLinear> weights) {
-  return build(x, {std::static_pointer_cast<const Packed>(std::move(weights))});
+  return linear(x, {&weights, 1});
 }
 
 Array linear(const Array& x, std::span<const std::shared_ptr<const PackedLinear>> weights) {
   if (weights.empty()) throw std::invalid_argument("linear: no layers");
+  if (cuda::packed(*weights[0])) return cuda::linear(x, weights);
   Layers layers;
   for (const auto& w : weights) layers.push_back(std::static_pointer_cast<const Packed>(w));
   return build(x, std::move(layers));
+}
+
+Array linear_plus(const Array& residual, const Array& x,
+                  const std::shared_ptr<const PackedLinear>& weights) {
+  if (cuda::packed(*weights)) return cuda::linear(x, {&weights, 1}, residual);
+  return mx::add(residual, linear(x, weights));
 }
 
 }  // namespace hearth::kernels

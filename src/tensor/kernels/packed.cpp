@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "tensor/kernels/cuda/cuda.h"
 #include "tensor/kernels/node.h"
 #include "tensor/kernels/thread_pool.h"
 
@@ -85,11 +86,15 @@ std::shared_ptr<const PackedLinear> PackedLinear::affine(const Array& weight, co
                                                          const Array& biases, int group_size,
                                                          int bits,
                                                          const std::optional<Array>& bias) {
+  if (cuda::active()) {
+    return cuda::pack_affine(weight, scales, biases, group_size, bits, bias);
+  }
   return std::make_shared<PackedAffine>(weight, scales, biases, group_size, bits, bias);
 }
 
 std::shared_ptr<const PackedLinear> PackedLinear::dense(const Array& weight,
                                                         const std::optional<Array>& bias) {
+  if (cuda::active()) return cuda::pack_dense(weight, bias);
   return std::make_shared<PackedDense>(weight, bias);
 }
 

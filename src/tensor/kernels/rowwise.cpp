@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "tensor/kernels/affine_simd.h"
+#include "tensor/kernels/cuda/cuda.h"
 #include "tensor/kernels/node.h"
 #include "tensor/kernels/rowwise_simd.h"
 #include "tensor/kernels/thread_pool.h"
@@ -122,6 +123,7 @@ Array rms_norm(const Array& x, const std::optional<Array>& weight, float eps) {
     require_width(*weight, x, "rms_norm: weight");
     inputs.push_back(*weight);
   }
+  if (cuda::active()) return cuda::rms_norm(x, weight, eps);
   return Array(x.shape(), mx::float32, std::make_shared<RmsNorm>(eps), std::move(inputs));
 }
 
@@ -131,6 +133,7 @@ std::pair<Array, Array> add_rms_norm(const Array& x, const Array& y, const Array
   require_float32(y, "add_rms_norm: y");
   require_same_shape(x, y, "add_rms_norm: x and y");
   require_width(weight, x, "add_rms_norm: weight");
+  if (cuda::active()) return cuda::add_rms_norm(x, y, weight, eps);
   auto both = Array::make_arrays({x.shape(), x.shape()}, {mx::float32, mx::float32},
                                  std::make_shared<AddRmsNorm>(eps), {x, y, weight});
   return {both[0], both[1]};
@@ -140,6 +143,7 @@ Array gated(const Array& gate, const Array& up, Activation activation) {
   require_float32(gate, "gated: gate");
   require_float32(up, "gated: up");
   require_same_shape(gate, up, "gated: gate and up");
+  if (cuda::active()) return cuda::gated(gate, up, activation);
   return Array(gate.shape(), mx::float32, std::make_shared<Gated>(activation), {gate, up});
 }
 
@@ -149,6 +153,7 @@ Array gated(const Array& gate_up, Activation activation) {
   if (shape.empty() || shape.back() % 2 != 0) {
     throw std::invalid_argument("gated: gate_up has rows of odd length, expected gate and up");
   }
+  if (cuda::active()) return cuda::gated(gate_up, {}, activation);
   shape.back() /= 2;
   return Array(std::move(shape), mx::float32, std::make_shared<Gated>(activation), {gate_up});
 }
