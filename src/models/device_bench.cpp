@@ -137,22 +137,30 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Tokens a second of all rows; each step is submitted before the one before it is read.
-double decode(const models::Model& model, bool kernels, int rows, int context, int steps) {
+struct Speed {
+  double per_second;  // tokens of all rows
+  double submit_ms;   // of a step: building it and handing it to the device
+};
+
+/// Of decoding; each step is submitted before the one before it is read.
+Speed decode(const models::Model& model, bool kernels, int rows, int context, int steps) {
   Rows all(model, kernels, rows);
   auto token = next_of(all.step(prompt_of(rows * context, model.vocab_size()), context));
   mx::eval(token);
   std::chrono::steady_clock::time_point start;
+  double submitting = 0;
   constexpr int warm = 8;
   for (int i = 0; i < warm + steps; ++i) {
     if (i == warm) start = std::chrono::steady_clock::now();
+    const auto began = std::chrono::steady_clock::now();
     const auto next = next_of(all.step(token, 1));
     mx::async_eval(next);
+    if (i >= warm) submitting += seconds_since(began);
     mx::eval(token);
     token = next;
   }
   mx::eval(token);
-  return rows * steps / seconds_since(start);
+  return {rows * steps / seconds_since(start), 1e3 * submitting / steps};
 }
 
 double prefill(const models::Model& model, bool kernels, int tokens) {
@@ -167,24 +175,48 @@ double prefill(const models::Model& model, bool kernels, int tokens) {
   return bench::median({speeds.begin() + 1, speeds.end()});
 }
 
-/// How far the kernels' logits are from the plain ones', relative, over a prompt and some steps.
+float relative(const Array& a, const Array& b) {
+  const auto size = [](const Array& x) {
+    auto total = mx::sqrt(mx::sum(mx::square(x)));
+    mx::eval(total);
+    return total.item<float>();
+  };
+  return size(mx::subtract(a, b)) / size(b);
+}
+
+/// How far the kernels' logits are from those of plain operations on the device and on the CPU: of
+/// a prompt, and of steps after it.
 void compare(const Json& config, int bits) {
-  std::vector<Array> found;
-  for (const bool kernels : {false, true}) {
-    auto loaded = models::load(RandomModel(config, bits).take(), "random",
-                               kernels ? tensor::Execution::kernels : tensor::Execution::plain);
-    Rows row(*loaded->model, kernels, 1);
-    std::vector<Array> logits{row.step(prompt_of(100, 1000), 100)};
-    for (int i = 0; i < 20; ++i) logits.push_back(row.step(Array({3 + i}, {1, 1}, mx::int32), 1));
-    found.push_back(mx::astype(mx::concatenate(logits, 0), mx::float32));
-    found.back().eval();
-  }
-  const auto off = mx::sqrt(mx::mean(mx::square(found[0] - found[1])));
-  const auto size = mx::sqrt(mx::mean(mx::square(found[0])));
-  const auto same = mx::mean(
-      mx::astype(mx::equal(mx::argmax(found[0], -1), mx::argmax(found[1], -1)), mx::float32));
-  std::puts(fmt::format("compare bits={} relative_rms={:.5f} top1={:.3f}", bits,
-                        (off / size).item<float>(), same.item<float>())
+  struct Logits {
+    Array prompt, steps;
+  };
+  const auto of = [&](tensor::Execution execution) {
+    auto loaded = models::load(RandomModel(config, bits).take(), "random", execution);
+    Rows row(*loaded->model, execution == tensor::Execution::kernels, 1);
+    const auto wide = [](const Array& x) { return mx::astype(x, mx::float32); };
+    Logits found{wide(row.step(prompt_of(100, config["vocab_size"]), 100)), Array(0.0f)};
+    mx::eval(found.prompt);
+    std::vector<Array> steps;
+    for (int i = 0; i < 20; ++i) {
+      steps.push_back(wide(row.step(Array({3 + i}, {1, 1}, mx::int32), 1)));
+      mx::eval(steps.back());
+    }
+    found.steps = mx::concatenate(steps, 0);
+    mx::eval(found.steps);
+    return found;
+  };
+  const auto plain = of(tensor::Execution::plain), ours = of(tensor::Execution::kernels);
+  const auto print = [](const char* name, const Array& x) {
+    std::puts(fmt::format("{}: {} {} {} {}", name, x.data<float>()[0], x.data<float>()[1],
+                          x.data<float>()[2], x.data<float>()[3])
+                  .c_str());
+  };
+  print("plain prompt", plain.prompt);
+  print("ours prompt", ours.prompt);
+  print("plain steps", plain.steps);
+  print("ours steps", ours.steps);
+  std::puts(fmt::format("compare bits={} with plain: prompt {:.5f} steps {:.5f}", bits,
+                        relative(ours.prompt, plain.prompt), relative(ours.steps, plain.steps))
                 .c_str());
 }
 
@@ -215,14 +247,15 @@ int main(int argc, char** argv) {
   mx::clear_cache();
   const int prompt = whole(7, 2048);
   const auto start = std::chrono::steady_clock::now();
-  const auto first = decode(*loaded->model, kernels, 1, 16, 4);
+  const auto first = decode(*loaded->model, kernels, 1, 16, 4).per_second;
   std::puts(fmt::format("{} {} {} first_use={:.2f}s ({:.0f})", argv[1], argv[2], mode,
                         seconds_since(start), first)
                 .c_str());
   for (const int rows : {1, whole(4, 32)}) {
-    std::puts(fmt::format("{} {} {} decode rows={} context={} tok/s={:.1f}", argv[1], argv[2], mode,
-                          rows, whole(5, 128),
-                          decode(*loaded->model, kernels, rows, whole(5, 128), whole(6, 64)))
+    const auto speed = decode(*loaded->model, kernels, rows, whole(5, 128), whole(6, 64));
+    std::puts(fmt::format("{} {} {} decode rows={} context={} tok/s={:.1f} submit={:.2f}ms",
+                          argv[1], argv[2], mode, rows, whole(5, 128), speed.per_second,
+                          speed.submit_ms)
                   .c_str());
     std::fflush(stdout);
   }

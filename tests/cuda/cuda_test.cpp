@@ -168,12 +168,7 @@ struct Attention : ::testing::TestWithParam<Heads> {
     }
     return o;
   }
-  cuda::DeviceKv empty(int room) const {
-    const auto zeros = [&] {
-      return mx::contiguous(mx::zeros({1, h.kv_heads, room, h.width}, mx::float16));
-    };
-    return {zeros(), zeros()};
-  }
+  cuda::DeviceKv empty(int room) const { return cuda::with_room({}, room, h.kv_heads, h.width); }
   int columns() const { return (h.heads + 2 * h.kv_heads) * h.width; }
 
   /// The tokens of qkv in steps of these lengths.

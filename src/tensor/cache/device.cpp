@@ -16,16 +16,18 @@ bool DeviceKvCache::roll_back() {
   return true;
 }
 
-kernels::cuda::DeviceKv DeviceKvCache::lend(int length) {
-  if (!keys_ || offset_ + length > keys_->shape(2)) {
-    // A quarter more than there is: what is copied stays a small share of what is written.
-    const int more = std::max(length, keys_ ? keys_->shape(2) / 4 : 0);
-    const auto room = mx::zeros({1, spec_.kv_heads, more, spec_.head_dim}, mx::float16);
-    grow(room, room);
-    keys_ = mx::contiguous(*keys_);
-    values_ = mx::contiguous(*values_);
-  }
-  return {*keys_, *values_, offset_};
+bool DeviceKvCache::start(std::span<const KvBlockPtr> blocks, int offset) {
+  if (!ContiguousKvCache::start(blocks, offset)) return false;
+  keys_ = mx::contiguous(mx::astype(*keys_, mx::float16));
+  values_ = mx::contiguous(mx::astype(*values_, mx::float16));
+  mx::eval(*keys_, *values_);
+  return true;
+}
+
+kernels::cuda::DeviceKv DeviceKvCache::lend(int length) const {
+  std::optional<kernels::cuda::DeviceKv> now;
+  if (keys_) now = kernels::cuda::DeviceKv{*keys_, *values_, offset_, {}};
+  return kernels::cuda::with_room(now, length, spec_.kv_heads, spec_.head_dim);
 }
 
 void DeviceKvCache::take_back(const kernels::cuda::DeviceKv& kv) {

@@ -12,15 +12,15 @@ class DeviceKvCache final : public ContiguousKvCache {
   explicit DeviceKvCache(const CacheSpec& spec) : spec_(spec) {}
 
   Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
-  /// The attention node that writes the arrays is evaluated with what comes of it.
+  /// The attention node writes into the arrays when what comes of it is evaluated.
   void collect(std::vector<Array>&) const override {}
   void mark() override { marked_ = State{keys_, values_, offset_}; }
   bool roll_back() override;
+  bool start(std::span<const KvBlockPtr> blocks, int offset) override;
   DeviceKvCache* on_device() override { return this; }
 
-  /// The arrays with room for `length` more tokens; what the kernel made of them goes to
-  /// take_back().
-  kernels::cuda::DeviceKv lend(int length);
+  /// The arrays with room for `length` more tokens; after attention they go to take_back().
+  kernels::cuda::DeviceKv lend(int length) const;
   void take_back(const kernels::cuda::DeviceKv& kv);
   int window() const { return spec_.window; }
 

@@ -69,4 +69,10 @@ struct AttendArguments {
   KvRowArgument row[most_rows];
 };
 
+struct GrowArguments {
+  const void* from;
+  void* to;
+  int old_numbers, new_numbers;  // of a head, in eights
+};
+
 }  // namespace hearth::kernels::cuda

@@ -14,12 +14,19 @@ namespace {
 constexpr int chunk_tokens = 64;
 constexpr int tile_queries = 16;
 
+/// Stands for all keys and values of a thread's sequences in the order of launches. They are no
+/// inputs of the graph: two of each row and layer would cost more than the rest of a step.
+const Array& kv_order() {
+  thread_local const Array order = device_memory({1}, mx::float32);
+  return order;
+}
+
 struct Row {
   RowSlice slice;
-  int offset, capacity;
+  DeviceKv kv;  // as it was before the step
 };
 
-/// {qkv, norms, keys and values of each row} -> {out, laid out, the rows' keys and values}
+/// {qkv, norms} -> {out, laid out}; writes into the rows' keys and values.
 class Attend final : public GpuNode {
  public:
   Attend(AttendOptions options, std::vector<Row> rows, int window, int tokens)
@@ -32,15 +39,12 @@ class Attend final : public GpuNode {
     Launcher launch(stream());
     launch.allocate(outputs[0]);
     for (int i = 1; i < 3 && !split_all(); ++i) launch.allocate(outputs[i]);
-    const std::size_t first_kv = inputs.size() - 2 * rows_.size();
-    for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
-      outputs[3 + i].copy_shared_buffer(inputs[first_kv + i]);
-    }
     if (tokens_ == 0) return;
     const auto queries =
         launch.scratch(std::size_t{2} * tokens_ * options_.heads * options_.head_dim);
     for (std::size_t first = 0; first < rows_.size(); first += most_rows) {
       const auto last = std::min<std::size_t>(first + most_rows, rows_.size());
+      for (auto i = first; i < last; ++i) grow(launch, rows_[i].kv);
       auto a = arguments(launch, inputs, outputs);
       a.queries = launch.write<std::uint16_t>(queries);
       run(launch, a, first, last, outputs);
@@ -57,6 +61,25 @@ class Attend final : public GpuNode {
   }
 
  private:
+  /// Moves what was written into larger memory.
+  void grow(Launcher& launch, const DeviceKv& kv) const {
+    if (!kv.grown_from) return;
+    const int eighths = options_.head_dim / 8;
+    const auto move = [&](const Array& from, const Array& to) {
+      const GrowArguments a{.from = launch.read<void>(from),
+                            .to = launch.write<void>(to),
+                            .old_numbers = from.shape(2) * eighths,
+                            .new_numbers = to.shape(2) * eighths};
+      launch.write<void>(kv_order());
+      launch.run("attend_grow",
+                 {static_cast<unsigned>(a.new_numbers + 255) / 256,
+                  static_cast<unsigned>(options_.kv_heads)},
+                 256, a);
+    };
+    move(kv.grown_from->first, kv.keys);
+    move(kv.grown_from->second, kv.values);
+  }
+
   AttendArguments arguments(Launcher& launch, const std::vector<Array>& inputs,
                             std::vector<Array>& outputs) const {
     AttendArguments a{};
@@ -91,15 +114,15 @@ class Attend final : public GpuNode {
     for (auto i = first; i < last; ++i) {
       const Row& row = rows_[i];
       auto& to = a.row[a.rows++];
-      to = {.keys = launch.write<std::uint16_t>(outputs[3 + 2 * i]),
-            .values = launch.write<std::uint16_t>(outputs[4 + 2 * i]),
+      to = {.keys = static_cast<std::uint16_t*>(Launcher::address(row.kv.keys)),
+            .values = static_cast<std::uint16_t*>(Launcher::address(row.kv.values)),
             .start = row.slice.start - from,
             .length = row.slice.length,
-            .offset = row.offset,
-            .capacity = row.capacity};
+            .offset = row.kv.offset,
+            .capacity = row.kv.keys.shape(2)};
       a.tokens += row.slice.length;
       if (splits(row)) {
-        to.chunks = (row.offset + row.slice.length + chunk_tokens - 1) / chunk_tokens;
+        to.chunks = (row.kv.offset + row.slice.length + chunk_tokens - 1) / chunk_tokens;
         to.first_partial = partials;
         partials += row.slice.length * heads * to.chunks;
         most_chunks = std::max(most_chunks, to.chunks);
@@ -117,42 +140,39 @@ class Attend final : public GpuNode {
     const auto all_heads = static_cast<unsigned>(heads + 2 * options_.kv_heads);
     const auto kv_heads = static_cast<unsigned>(options_.kv_heads),
                rows = static_cast<unsigned>(a.rows);
+    launch.write<void>(kv_order());
     launch.run(name("append"), {static_cast<unsigned>(a.tokens), (all_heads + 3) / 4}, 128, a);
-    // Every launch orders itself behind the one before it by what both write: the output.
     if (most_tiles > 0) {
-      order(launch, outputs, first, last);
+      order(launch, outputs);
       launch.run(name("serial"), {(most_tiles + 3u) / 4u, kv_heads, rows}, 128, a);
     }
-    if (most_chunks > 0) split(launch, a, partials, most_chunks, outputs, first, last);
+    if (most_chunks > 0) split(launch, a, partials, most_chunks, outputs);
   }
 
   void split(Launcher& launch, AttendArguments& a, int partials, int most_chunks,
-             std::vector<Array>& outputs, std::size_t first, std::size_t last) const {
+             std::vector<Array>& outputs) const {
     const int dims = options_.head_dim;
     const auto name = [&](const char* stage) { return fmt::format("attend_{}_{}", stage, dims); };
     const auto values = launch.scratch(std::size_t{4} * partials * dims);
     const auto weights = launch.scratch(std::size_t{8} * partials);
-    order(launch, outputs, first, last);
+    order(launch, outputs);
     a.partials = launch.write<float>(values);
     a.weights = launch.write<float>(weights);
     launch.run(
         name("split"),
         {(most_chunks + 3u) / 4u, static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.rows)},
         128, a);
-    order(launch, outputs, first, last);
+    order(launch, outputs);
     launch.write<float>(values);
     if (split_all()) a.fragments = lay_out(launch, outputs[1], outputs[2], options_.heads * dims);
     const unsigned threads = static_cast<unsigned>(a.tokens) * options_.heads * (dims / 8);
     launch.run(name("merge"), {(threads + 127) / 128}, 128, a);
   }
 
-  static void order(Launcher& launch, std::vector<Array>& outputs, std::size_t first,
-                    std::size_t last) {
+  /// What is launched next comes after what was launched before.
+  static void order(Launcher& launch, std::vector<Array>& outputs) {
     launch.write<float>(outputs[0]);
-    for (auto i = first; i < last; ++i) {
-      launch.read<std::uint16_t>(outputs[3 + 2 * i]);
-      launch.read<std::uint16_t>(outputs[4 + 2 * i]);
-    }
+    launch.write<void>(kv_order());
   }
 
   AttendOptions options_;
@@ -181,6 +201,19 @@ void check(const AttendOptions& options, std::span<DeviceKv* const> rows,
 
 }  // namespace
 
+DeviceKv with_room(const std::optional<DeviceKv>& kv, int length, int kv_heads, int head_dim) {
+  constexpr int step = 256;
+  const int had = kv ? kv->keys.shape(2) : 0, offset = kv ? kv->offset : 0;
+  if (kv && offset + length <= had) return *kv;
+  // A quarter more than there was: what is moved stays a small share of what is written.
+  const int room = (std::max(offset + length, had + had / 4) + step - 1) / step * step;
+  const auto memory = [&](int tokens) {
+    return device_memory({1, kv_heads, tokens, head_dim}, mx::float16);
+  };
+  const auto from = kv ? std::pair(kv->keys, kv->values) : std::pair(memory(0), memory(0));
+  return {memory(room), memory(room), offset, from};
+}
+
 bool takes_heads(int head_dim) { return head_dim == 64 || head_dim == 128; }
 
 Array attend(const Array& qkv, std::span<DeviceKv* const> rows, std::span<const RowSlice> slices,
@@ -192,25 +225,15 @@ Array attend(const Array& qkv, std::span<DeviceKv* const> rows, std::span<const 
   if (options.q_norm) inputs.push_back(*options.q_norm);
   if (options.k_norm) inputs.push_back(*options.k_norm);
   const auto [values, sums] = laid_shapes(tokens, width);
-  std::vector<mx::Shape> shapes{{tokens, width}, values, sums};
-  std::vector<mx::Dtype> types{mx::float32, mx::uint32, mx::float32};
   std::vector<Row> work;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const auto& x : {rows[i]->keys, rows[i]->values}) {
-      inputs.push_back(x);
-      shapes.push_back(x.shape());
-      types.push_back(mx::float16);
-    }
-    work.push_back({slices[i], rows[i]->offset, rows[i]->keys.shape(2)});
-  }
-  auto outputs = Array::make_arrays(
-      std::move(shapes), types, std::make_shared<Attend>(options, std::move(work), window, tokens),
-      std::move(inputs));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i]->keys = outputs[3 + 2 * i];
-    rows[i]->values = outputs[4 + 2 * i];
+    work.push_back({slices[i], *rows[i]});
+    rows[i]->grown_from.reset();
     rows[i]->offset += slices[i].length;
   }
+  auto outputs = Array::make_arrays(
+      {{tokens, width}, values, sums}, {mx::float32, mx::uint32, mx::float32},
+      std::make_shared<Attend>(options, std::move(work), window, tokens), std::move(inputs));
   return outputs[0];
 }
 

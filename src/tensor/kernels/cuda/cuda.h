@@ -40,15 +40,22 @@ std::pair<Array, Array> add_rms_norm(const Array& x, const Array& y, const Array
 /// `up` none: the gate and up sit side by side in `gate`.
 Array gated(const Array& gate, const std::optional<Array>& up, Activation activation);
 
-/// Keys and values of one layer of one sequence, f16 [1, Hk, capacity, Dh], finite beyond `offset`
-/// too; capacity a multiple of 64.
+/// Keys and values of one layer of one sequence, f16 [1, Hk, capacity, Dh] on the device, finite
+/// beyond `offset` too; capacity a multiple of 64.
 struct DeviceKv {
   Array keys, values;
   int offset = 0;  // tokens written
+  // Smaller ones, or empty ones, that the tokens so far are in: attend() moves them first.
+  std::optional<std::pair<Array, Array>> grown_from;
 };
 
-/// attend() over contiguous keys and values, which get their slice's tokens appended: their arrays
-/// are replaced by ones in the same memory, their offsets move on.
+/// As `kv` with room for `length` more tokens.
+/// @param kv  none: of a sequence without tokens
+DeviceKv with_room(const std::optional<DeviceKv>& kv, int length, int kv_heads, int head_dim);
+
+/// attend() over contiguous keys and values. The node writes its slices' tokens behind the rows'
+/// offsets, which move on when it is built: steps over the same rows are evaluated in the order of
+/// building.
 /// @param qkv   [..., (H + 2·Hk)·Dh] f32
 /// @param rows  with room for their slices
 /// @param window  0: all

@@ -17,6 +17,9 @@ using Array = mlx::core::array;
 /// 8.0 or more, and NVIDIA's run-time compiler.
 bool available();
 
+/// An array of memory on the default device, not written yet.
+Array device_memory(const mlx::core::Shape& shape, mlx::core::Dtype type);
+
 struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
@@ -43,15 +46,20 @@ class Launcher {
   }
 
   /// Runs a kernel whose one argument is a struct.
+  /// @param shared_bytes  memory of a block beside what its code declares; the same at every launch
   /// @throws std::runtime_error where it does not compile or cannot be launched
   template <class Arguments>
-  void run(std::string_view kernel, Grid grid, unsigned threads, const Arguments& arguments) {
-    run(kernel, grid, threads, static_cast<const void*>(&arguments));
+  void run(std::string_view kernel, Grid grid, unsigned threads, const Arguments& arguments,
+           unsigned shared_bytes = 0) {
+    run(kernel, grid, threads, static_cast<const void*>(&arguments), shared_bytes);
   }
 
- private:
+  /// Where an array is, for one whose order of use is told by others.
   static void* address(const Array& x);
-  void run(std::string_view kernel, Grid grid, unsigned threads, const void* arguments);
+
+ private:
+  void run(std::string_view kernel, Grid grid, unsigned threads, const void* arguments,
+           unsigned shared_bytes);
 
   const mlx::core::Stream stream_;
   std::vector<Array> reads_, writes_;

@@ -34,6 +34,7 @@ class Pool {
       if (!free.empty()) {
         auto* buffer = free.back();
         free.pop_back();
+        kept_ -= size;
         return buffer;
       }
     }
@@ -45,19 +46,21 @@ class Pool {
   }
 
   void give_back(mx::cu::CudaBuffer* buffer) {
-    if (buffer->device >= 0 && buffer->size <= most_kept) {
-      const std::scoped_lock lock(mutex_);
+    if (const std::scoped_lock lock(mutex_);
+        buffer->device >= 0 && kept_ + buffer->size <= most_kept) {
+      kept_ += buffer->size;
       free_[buffer->size].push_back(buffer);
       return;
     }
-    // Read by the host, MLX has moved it to memory that both see; or it is too large to keep.
+    // Read by the host, MLX has moved it to memory that both see; or there is enough.
     cuMemFree(reinterpret_cast<CUdeviceptr>(buffer->data));
     delete buffer;
   }
 
  private:
-  static constexpr std::size_t most_kept = std::size_t{1} << 30;
-  std::mutex mutex_;  // guards free_
+  static constexpr std::size_t most_kept = std::size_t{2} << 30;
+  std::mutex mutex_;  // guards what follows
+  std::size_t kept_ = 0;
   std::map<std::size_t, std::vector<mx::cu::CudaBuffer*>> free_;
 };
 
@@ -72,8 +75,18 @@ std::size_t size_class(std::size_t bytes) {
   return bytes > (std::size_t{1} << 20) ? (bytes + 0xfffff) / 0x100000 * 0x100000 : size;
 }
 
+mx::allocator::Buffer take(std::size_t bytes, mx::Stream stream) {
+  return mx::allocator::Buffer(
+      pool().take(size_class(bytes), mx::cu::get_command_encoder(stream).stream()));
+}
+
+void give_back(mx::allocator::Buffer buffer) {
+  pool().give_back(static_cast<mx::cu::CudaBuffer*>(buffer.ptr()));
+}
+
 /// Compiled units, loaded once.
-CUfunction find(const std::string_view kernel, const mx::cu::Device& device) {
+CUfunction find(const std::string_view kernel, const mx::cu::Device& device,
+                unsigned shared_bytes) {
   static std::mutex mutex;  // guards the map
   static std::map<std::pair<std::string, int>, CUfunction, std::less<>> known;
   const std::scoped_lock lock(mutex);
@@ -86,6 +99,11 @@ CUfunction find(const std::string_view kernel, const mx::cu::Device& device) {
   CUfunction function = nullptr;
   check(cuModuleGetFunction(&function, module, key.first.c_str()),
         fmt::format("kernel {}", kernel));
+  if (shared_bytes > 0) {
+    check(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                             static_cast<int>(shared_bytes)),
+          fmt::format("kernel {}", kernel));
+  }
   known.emplace(key, function);
   return function;
 }
@@ -100,12 +118,15 @@ bool available() {
 
 Launcher::Launcher(mx::Stream stream) : stream_(stream) {}
 
+Array device_memory(const mx::Shape& shape, mx::Dtype type) {
+  std::size_t bytes = mx::size_of(type);
+  for (const int n : shape) bytes *= n;
+  const auto stream = mx::default_stream(mx::default_device());
+  return Array(mx::allocator::Data(take(bytes, stream), give_back), shape, type);
+}
+
 void Launcher::allocate(Array& output) {
-  const CUstream stream = mx::cu::get_command_encoder(stream_).stream();
-  auto* buffer = pool().take(size_class(output.nbytes()), stream);
-  output.set_data(mx::allocator::Data(mx::allocator::Buffer(buffer), [](mx::allocator::Buffer b) {
-    pool().give_back(static_cast<mx::cu::CudaBuffer*>(b.ptr()));
-  }));
+  output.set_data(mx::allocator::Data(take(output.nbytes(), stream_), give_back));
 }
 
 Array Launcher::scratch(std::size_t bytes) {
@@ -120,15 +141,17 @@ void* Launcher::address(const Array& x) {
   return static_cast<char*>(buffer->data) + x.offset();
 }
 
-void Launcher::run(std::string_view kernel, Grid grid, unsigned threads, const void* arguments) {
+void Launcher::run(std::string_view kernel, Grid grid, unsigned threads, const void* arguments,
+                   unsigned shared_bytes) {
   auto& encoder = mx::cu::get_command_encoder(stream_);
   for (const auto& x : reads_) encoder.set_input_array(x);
   for (const auto& x : writes_) encoder.set_output_array(x);
   reads_.clear();
   writes_.clear();
   void* parameters[] = {const_cast<void*>(arguments)};
-  encoder.add_kernel_node_raw(find(kernel, encoder.device()), dim3(grid.x, grid.y, grid.z),
-                              dim3(threads), {}, 0, parameters);
+  encoder.add_kernel_node_raw(find(kernel, encoder.device(), shared_bytes),
+                              dim3(grid.x, grid.y, grid.z), dim3(threads), {}, shared_bytes,
+                              parameters);
 }
 
 }  // namespace hearth::kernels::cuda

@@ -14,11 +14,12 @@ namespace {
 }  // namespace
 
 bool available() { return false; }
+Array device_memory(const mlx::core::Shape&, mlx::core::Dtype) { refuse(); }
 Launcher::Launcher(mlx::core::Stream stream) : stream_(stream) { refuse(); }
 void Launcher::allocate(Array&) { refuse(); }
 Array Launcher::scratch(std::size_t) { refuse(); }
 void* Launcher::address(const Array&) { refuse(); }
-void Launcher::run(std::string_view, Grid, unsigned, const void*) { refuse(); }
+void Launcher::run(std::string_view, Grid, unsigned, const void*, unsigned) { refuse(); }
 
 }  // namespace hearth::kernels::cuda
 #endif

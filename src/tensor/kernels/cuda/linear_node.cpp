@@ -13,7 +13,8 @@ namespace {
 
 using Layers = std::vector<std::shared_ptr<const PackedCuda>>;
 
-constexpr unsigned few_rows = 32;  // up to here the weights' bytes set the pace
+constexpr unsigned totals_bytes = 128 * 128 * 4;  // of a block of `many`
+constexpr unsigned few_rows = 32;                 // up to here the weights' bytes set the pace
 
 /// The layout of x in a node of its own, for x that no node of ours has laid out.
 class LayOut final : public GpuNode {
@@ -96,7 +97,7 @@ class Linear final : public GpuNode {
   static void start(Launcher& launch, const std::string& kind, const ProductArguments& a) {
     const auto tiles = static_cast<unsigned>(a.tiles), rows = static_cast<unsigned>(a.rows);
     if (rows > few_rows) {
-      launch.run("many_" + kind, {(rows + 127) / 128, (tiles + 7) / 8}, 256, a);
+      launch.run("many_" + kind, {(rows + 127) / 128, (tiles + 7) / 8}, 256, a, totals_bytes);
     } else if (rows > 16) {
       launch.run("few32_" + kind, {(tiles + 1) / 2}, 256, a);
     } else {

@@ -31,6 +31,20 @@ struct AttendArgs {
   KvRow row[32];
 };
 
+struct GrowArgs {
+  const uint4* from;
+  uint4* to;
+  int old_numbers, new_numbers;
+};
+
+// Blocks: (new_numbers / 256, Hk): what was written, then zeros.
+extern "C" __global__ void __launch_bounds__(256) attend_grow(GrowArgs a) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i >= a.new_numbers) return;
+  a.to[(size_t)blockIdx.y * a.new_numbers + i] =
+      i < a.old_numbers ? a.from[(size_t)blockIdx.y * a.old_numbers + i] : make_uint4(0, 0, 0, 0);
+}
+
 DEVICE const KvRow& row_of(const AttendArgs& a, int token) {
   int i = 0;
   while (i + 1 < a.rows && token >= a.row[i].start + a.row[i].length) ++i;

@@ -83,30 +83,58 @@ DEVICE void fold(float* sum, const float* q, float4 s, float x0, float x1) {
   sum[3] = fmaf(s.w, x1, fmaf(s.z, q[3], sum[3]));
 }
 
-// sum += (tile of weights) · (8 rows of x): b the two halves, x32 the sums of this lane's columns over
-// each half.
-template <int BITS, bool G32>
-DEVICE void tile_product(float* sum, u32 (*a)[4], const float4* s, const uint4* b, float2 x0, float2 x1) {
-  if constexpr (BITS == 16) {
-    mma_bf16(sum, a[0][0], a[0][1], a[0][2], a[0][3], b[0].x, b[0].y);
-    mma_bf16(sum, a[1][0], a[1][1], a[1][2], a[1][3], b[0].z, b[0].w);
-    mma_bf16(sum, a[2][0], a[2][1], a[2][2], a[2][3], b[1].x, b[1].y);
-    mma_bf16(sum, a[3][0], a[3][1], a[3][2], a[3][3], b[1].z, b[1].w);
-    return;
+// Eight rows of x: both halves of an input tile, and this lane's columns' sums over each.
+template <int BITS> struct Rows {
+  uint4 b[2];
+  float2 sums[2];
+  __device__ __forceinline__ void load(const ProductArgs& a, int row_tile, int kt) {
+    const size_t at = ((size_t)row_tile * a.k_tiles + kt) * 2;
+    b[0] = __ldg(a.x + at * 32 + lane());
+    b[1] = __ldg(a.x + at * 32 + 32 + lane());
+    if constexpr (BITS != 16) {
+      const float* from = a.sums + at * 8 + 2 * (lane() & 3);
+      sums[0] = __ldg((const float2*)from);
+      sums[1] = __ldg((const float2*)(from + 8));
+    }
   }
-  float q[4] = {0, 0, 0, 0};
-  mma_bf16(q, a[0][0], a[0][1], a[0][2], a[0][3], b[0].x, b[0].y);
-  mma_bf16(q, a[1][0], a[1][1], a[1][2], a[1][3], b[0].z, b[0].w);
-  if constexpr (G32) {
-    fold(sum, q, s[0], x0.x, x0.y);
-    q[0] = q[1] = q[2] = q[3] = 0;
+};
+
+// sum[m * stride + n] += (tile m of weights) · (rows n). Each pair's operations are in one order, but
+// the pairs take turns: the tensor cores' results take long to come.
+template <int BITS, bool G32, int MT, int NT>
+DEVICE void products(float (*sum)[4], u32 (*w)[4][4], float4 (*s)[2], const Rows<BITS>* x, int stride = NT) {
+  float q[MT][NT][4] = {};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int n = 0; n < NT; ++n) {
+      const uint4 half = x[n].b[i / 2];
+      const u32 b0 = i & 1 ? half.z : half.x, b1 = i & 1 ? half.w : half.y;
+#pragma unroll
+      for (int m = 0; m < MT; ++m) {
+        float* to = BITS == 16 ? sum[m * stride + n] : q[m][n];
+        mma_bf16(to, w[m][i][0], w[m][i][1], w[m][i][2], w[m][i][3], b0, b1);
+        if constexpr (G32 && BITS != 16) {
+          if (i == 1) {
+            fold(sum[m * stride + n], q[m][n], s[m][0], x[n].sums[0].x, x[n].sums[0].y);
+            q[m][n][0] = q[m][n][1] = q[m][n][2] = q[m][n][3] = 0;
+          }
+        }
+      }
+    }
   }
-  mma_bf16(q, a[2][0], a[2][1], a[2][2], a[2][3], b[1].x, b[1].y);
-  mma_bf16(q, a[3][0], a[3][1], a[3][2], a[3][3], b[1].z, b[1].w);
-  if constexpr (G32) {
-    fold(sum, q, s[1], x1.x, x1.y);
-  } else {
-    fold(sum, q, s[0], x0.x + x1.x, x0.y + x1.y);
+  if constexpr (BITS == 16) return;
+#pragma unroll
+  for (int n = 0; n < NT; ++n) {
+    const float2 first = x[n].sums[0], second = x[n].sums[1];
+#pragma unroll
+    for (int m = 0; m < MT; ++m) {
+      if constexpr (G32) {
+        fold(sum[m * stride + n], q[m][n], s[m][1], second.x, second.y);
+      } else {
+        fold(sum[m * stride + n], q[m][n], s[m][0], first.x + second.x, first.y + second.y);
+      }
+    }
   }
 }
 
@@ -157,40 +185,38 @@ DEVICE void few(const ProductArgs& a, float* shared) {
   const int all = blockIdx.x * MT;
   float sum[MT][NT][4] = {};
   Raw<BITS, G32> raw[AHEAD][MT];
+  const auto load = [&](int u, int kt) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m) {
+      if (kt < end && all + m < a.tiles) {
+        const Layer& l = layer_of(a, all + m);
+        raw[u][m].load(a, l, all + m - l.first_tile, kt);
+      }
+    }
+  };
+#pragma unroll
+  for (int u = 0; u < AHEAD; ++u) load(u, begin + u);
   for (int kt = begin; kt < end; kt += AHEAD) {
 #pragma unroll
     for (int u = 0; u < AHEAD; ++u) {
-#pragma unroll
-      for (int m = 0; m < MT; ++m) {
-        if (kt + u < end && all + m < a.tiles) {
-          const Layer& l = layer_of(a, all + m);
-          raw[u][m].load(a, l, all + m - l.first_tile, kt + u);
-        }
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < AHEAD; ++u) {
       if (kt + u >= end) break;
-      uint4 b[NT][2];
-      float2 x[NT][2];
+      Rows<BITS> x[NT];
 #pragma unroll
-      for (int n = 0; n < NT; ++n) {
-        const size_t at = ((size_t)n * a.k_tiles + kt + u) * 2;
-        b[n][0] = __ldg(a.x + at * 32 + lane());
-        b[n][1] = __ldg(a.x + at * 32 + 32 + lane());
-        if constexpr (BITS != 16) {
-          x[n][0] = __ldg((const float2*)(a.sums + at * 8 + 2 * t));
-          x[n][1] = __ldg((const float2*)(a.sums + at * 8 + 8 + 2 * t));
-        }
-      }
+      for (int n = 0; n < NT; ++n) x[n].load(a, n, kt + u);
+      u32 w[MT][4][4];
+      float4 s[MT][2];
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
-        u32 w[4][4];
-        float4 s[2];
-        unpack<BITS>(raw[u][m].w, w);
-        raw[u][m].scales(a, s);
+        unpack<BITS>(raw[u][m].w, w[m]);
+        raw[u][m].scales(a, s[m]);
+      }
+      load(u, kt + u + AHEAD);
+      if constexpr (NT == 1) {
 #pragma unroll
-        for (int n = 0; n < NT; ++n) tile_product<BITS, G32>(sum[m][n], w, s, b[n], x[n][0], x[n][1]);
+        for (int m = 0; m < MT; ++m) products<BITS, G32, 1, 1>(&sum[m][0], w + m, s + m, x);
+      } else {
+#pragma unroll
+        for (int n = 0; n < NT; n += 2) products<BITS, G32, MT, 2>(&sum[0][n], w, s, x + n, NT);
       }
     }
   }
@@ -217,14 +243,15 @@ DEVICE void few(const ProductArgs& a, float* shared) {
   }
 }
 
-// Any number of rows. A block takes 128 outputs and 128 rows, a warp of it 32 and 64.
-template <int BITS, bool G32> DEVICE void many(const ProductArgs& a) {
+// Any number of rows. A block takes 128 outputs and 128 rows, a warp of it 32 and 64. The sums of the
+// segments so far are in `totals`, [32 numbers][thread] of float2.
+template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, float2* totals) {
   constexpr int MT = 2, NT = 8;
   const int warp = threadIdx.x / 32, t = lane() & 3;
   const int first_tile = blockIdx.y * 8 + (warp & 3) * MT, first_rows = blockIdx.x * 16 + (warp / 4) * NT;
   const int row_tiles = (a.rows + 7) / 8;
   if (first_tile >= a.tiles || first_rows >= row_tiles) return;
-  float total[MT][NT][4], sum[MT][NT][4];
+  float sum[MT * NT][4];
   Raw<BITS, G32> raw[MT];
   const Layer* layers[MT];
   for (int m = 0; m < MT; ++m) layers[m] = &layer_of(a, min(first_tile + m, a.tiles - 1));
@@ -234,16 +261,19 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a) {
       raw[m].load(a, *layers[m], min(first_tile + m, a.tiles - 1) - layers[m]->first_tile, kt);
     }
   };
+  const auto load_rows = [&](Rows<BITS>* x, int n, int kt) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) x[i].load(a, min(first_rows + n + i, row_tiles - 1), kt);
+  };
+  Rows<BITS> x[2][2];
   load(0);
+  load_rows(x[0], 0, 0);
   for (int segment = 0; segment < 8; ++segment) {
 #pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-      for (int n = 0; n < NT; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sum[m][n][i] = 0;
+    for (int i = 0; i < MT * NT * 4; ++i) sum[i / 4][i % 4] = 0;
     const int end = (segment + 1) * a.k_tiles / 8;
     for (int kt = segment * a.k_tiles / 8; kt < end; ++kt) {
+      const int next = min(kt + 1, a.k_tiles - 1);
       u32 w[MT][4][4];
       float4 s[MT][2];
 #pragma unroll
@@ -251,39 +281,29 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a) {
         unpack<BITS>(raw[m].w, w[m]);
         raw[m].scales(a, s[m]);
       }
-      if (kt + 1 < a.k_tiles) load(kt + 1);
+      load(next);
 #pragma unroll
-      for (int n = 0; n < NT; ++n) {
-        const size_t at = ((size_t)min(first_rows + n, row_tiles - 1) * a.k_tiles + kt) * 2;
-        const uint4 b[2] = {__ldg(a.x + at * 32 + lane()), __ldg(a.x + at * 32 + 32 + lane())};
-        float2 x0 = make_float2(0, 0), x1 = x0;
-        if constexpr (BITS != 16) {
-          x0 = __ldg((const float2*)(a.sums + at * 8 + 2 * t));
-          x1 = __ldg((const float2*)(a.sums + at * 8 + 8 + 2 * t));
-        }
-#pragma unroll
-        for (int m = 0; m < MT; ++m) tile_product<BITS, G32>(sum[m][n], w[m], s[m], b, x0, x1);
+      for (int n = 0; n < NT; n += 2) {
+        load_rows(x[(n / 2 + 1) & 1], (n + 2) % NT, n + 2 < NT ? kt : next);
+        products<BITS, G32, MT, 2>(sum + n, w, s, x[(n / 2) & 1], NT);
       }
     }
 #pragma unroll
-    for (int m = 0; m < MT; ++m)
-#pragma unroll
-      for (int n = 0; n < NT; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) total[m][n][i] = segment == 0 ? sum[m][n][i] : total[m][n][i] + sum[m][n][i];
+    for (int i = 0; i < MT * NT * 2; ++i) {
+      float2* total = totals + i * 256 + threadIdx.x;
+      const float2 part = make_float2(sum[i / 2][i % 2 * 2], sum[i / 2][i % 2 * 2 + 1]);
+      *total = segment == 0 ? part : make_float2(total->x + part.x, total->y + part.y);
+    }
   }
 #pragma unroll
-  for (int m = 0; m < MT; ++m) {
+  for (int i = 0; i < MT * NT * 2; ++i) {
+    const int m = i / 2 / NT, n = i / 2 % NT;
     if (first_tile + m >= a.tiles) break;
-    const int output = (first_tile + m - layers[m]->first_tile) * 16 + lane() / 4;
-#pragma unroll
-    for (int n = 0; n < NT; ++n) {
-      const int row = (first_rows + n) * 8 + 2 * t;
-      write_out(a, *layers[m], output, row, total[m][n][0]);
-      write_out(a, *layers[m], output, row + 1, total[m][n][1]);
-      write_out(a, *layers[m], output + 8, row, total[m][n][2]);
-      write_out(a, *layers[m], output + 8, row + 1, total[m][n][3]);
-    }
+    const int output = (first_tile + m - layers[m]->first_tile) * 16 + lane() / 4 + i % 2 * 8;
+    const int row = (first_rows + n) * 8 + 2 * t;
+    const float2 y = totals[i * 256 + threadIdx.x];
+    write_out(a, *layers[m], output, row, y.x);
+    write_out(a, *layers[m], output, row + 1, y.y);
   }
 }
 
@@ -293,13 +313,15 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a) {
     few<BITS, G32, NT, MT, AHEAD>(a, shared);                                   \
   }
 #define MANY(NAME, BITS, G32)                                                   \
-  extern "C" __global__ void __launch_bounds__(256, 1) NAME(const __grid_constant__ ProductArgs a) { \
-    many<BITS, G32>(a);                                                         \
+  extern "C" __global__ void __launch_bounds__(256, 1)                         \
+      NAME(const __grid_constant__ ProductArgs a) {                             \
+    extern __shared__ float2 totals[];                                          \
+    many<BITS, G32>(a, totals);                                                 \
   }
 #define PRODUCTS(KIND, BITS, G32, AHEAD)     \
   FEW(few8_##KIND, BITS, G32, 1, 1, AHEAD)   \
-  FEW(few16_##KIND, BITS, G32, 2, 1, AHEAD)  \
-  FEW(few32_##KIND, BITS, G32, 4, 2, 1)      \
+  FEW(few16_##KIND, BITS, G32, 2, 1, AHEAD / 2) \
+  FEW(few32_##KIND, BITS, G32, 4, 2, 2)      \
   MANY(many_##KIND, BITS, G32)
 )cuda";
 
