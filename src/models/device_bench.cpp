@@ -206,15 +206,6 @@ void compare(const Json& config, int bits) {
     return found;
   };
   const auto plain = of(tensor::Execution::plain), ours = of(tensor::Execution::kernels);
-  const auto print = [](const char* name, const Array& x) {
-    std::puts(fmt::format("{}: {} {} {} {}", name, x.data<float>()[0], x.data<float>()[1],
-                          x.data<float>()[2], x.data<float>()[3])
-                  .c_str());
-  };
-  print("plain prompt", plain.prompt);
-  print("ours prompt", ours.prompt);
-  print("plain steps", plain.steps);
-  print("ours steps", ours.steps);
   std::puts(fmt::format("compare bits={} with plain: prompt {:.5f} steps {:.5f}", bits,
                         relative(ours.prompt, plain.prompt), relative(ours.steps, plain.steps))
                 .c_str());

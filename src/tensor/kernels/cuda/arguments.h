@@ -46,7 +46,7 @@ struct ProductArguments {
   const void* x;
   const float *sums, *residual;
   float* out;
-  int layer_count, tiles, k_tiles, rows, columns, groups, f16_scales;
+  int layer_count, tiles, k_tiles, rows, columns, groups, group_shift, f16_scales;
 };
 
 inline constexpr int most_rows = 32;  // of one launch of attention

@@ -13,8 +13,10 @@ namespace {
 
 using Layers = std::vector<std::shared_ptr<const PackedCuda>>;
 
-constexpr unsigned totals_bytes = 128 * 128 * 4;  // of a block of `many`
-constexpr unsigned few_rows = 32;                 // up to here the weights' bytes set the pace
+// Of a block of `many`: sums of 128 x 128, and 4 stages of 128 rows.
+constexpr unsigned many_bytes = 128 * 128 * 4 + 4 * (128 * 64 * 2 + 1024);
+constexpr unsigned wide_tiles = 1024;  // from here on blocks of 64 outputs keep the device busy
+constexpr unsigned few_rows = 32;      // up to here the weights' bytes set the pace
 
 /// The layout of x in a node of its own, for x that no node of ours has laid out.
 class LayOut final : public GpuNode {
@@ -77,6 +79,7 @@ class Linear final : public GpuNode {
     a.columns = out.shape(-1);
     a.rows = static_cast<int>(rows_of(out));
     a.groups = like.groups;
+    a.group_shift = like.groups > 0 && like.inputs / like.groups == 128;
     a.f16_scales = like.f16_scales;
     for (auto i = first; i < last; ++i) {
       const auto& parts = layers_[i]->parts();
@@ -97,7 +100,9 @@ class Linear final : public GpuNode {
   static void start(Launcher& launch, const std::string& kind, const ProductArguments& a) {
     const auto tiles = static_cast<unsigned>(a.tiles), rows = static_cast<unsigned>(a.rows);
     if (rows > few_rows) {
-      launch.run("many_" + kind, {(rows + 127) / 128, (tiles + 7) / 8}, 256, a, totals_bytes);
+      launch.run("many_" + kind, {(rows + 127) / 128, (tiles + 7) / 8}, 256, a, many_bytes);
+    } else if (rows > 16 && tiles >= wide_tiles) {
+      launch.run("few32w_" + kind, {(tiles + 3) / 4}, 256, a);
     } else if (rows > 16) {
       launch.run("few32_" + kind, {(tiles + 1) / 2}, 256, a);
     } else {

@@ -9,11 +9,11 @@ namespace {
 
 /// The arguments of PRODUCTS for a kind: bits, whether groups are of 32, tiles loaded ahead.
 std::string_view product_arguments(std::string_view kind) {
-  if (kind == "q4") return "4, false, 8";
-  if (kind == "q4g32") return "4, true, 8";
+  if (kind == "q4") return "4, false, 4";
+  if (kind == "q4g32") return "4, true, 4";
   if (kind == "q8") return "8, false, 4";
   if (kind == "q8g32") return "8, true, 4";
-  if (kind == "bf16") return "16, false, 4";
+  if (kind == "bf16") return "16, false, 2";
   throw std::invalid_argument(fmt::format("CUDA kernels: no unit \"{}\"", kind));
 }
 

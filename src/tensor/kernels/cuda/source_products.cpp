@@ -21,7 +21,7 @@ struct ProductArgs {
   const float* sums;
   const float* residual;  // [rows, columns], added; or null
   float* out;
-  int layer_count, tiles, k_tiles, rows, columns, groups, f16_scales;
+  int layer_count, tiles, k_tiles, rows, columns, groups, group_shift, f16_scales;
 };
 
 template <int BITS> struct Words { static constexpr int count = BITS == 4 ? 1 : BITS == 8 ? 2 : 4; };
@@ -87,14 +87,29 @@ DEVICE void fold(float* sum, const float* q, float4 s, float x0, float x1) {
 template <int BITS> struct Rows {
   uint4 b[2];
   float2 sums[2];
+  // Of rows there are: others are nobody's and stay zero.
   __device__ __forceinline__ void load(const ProductArgs& a, int row_tile, int kt) {
     const size_t at = ((size_t)row_tile * a.k_tiles + kt) * 2;
-    b[0] = __ldg(a.x + at * 32 + lane());
-    b[1] = __ldg(a.x + at * 32 + 32 + lane());
+    b[0] = b[1] = make_uint4(0, 0, 0, 0);
+    if (row_tile * 8 + (int)lane() / 4 < a.rows) {
+      b[0] = __ldg(a.x + at * 32 + lane());
+      b[1] = __ldg(a.x + at * 32 + 32 + lane());
+    }
     if constexpr (BITS != 16) {
       const float* from = a.sums + at * 8 + 2 * (lane() & 3);
       sums[0] = __ldg((const float2*)from);
       sums[1] = __ldg((const float2*)(from + 8));
+    }
+  }
+  // The same from a stage of `many`: values, then sums.
+  __device__ __forceinline__ void load(const u8* stage, int n) {
+    const uint4* values = (const uint4*)stage + n * 64;
+    b[0] = values[lane()];
+    b[1] = values[32 + lane()];
+    if constexpr (BITS != 16) {
+      const float* from = (const float*)(stage + 16384) + n * 16 + 2 * (lane() & 3);
+      sums[0] = *(const float2*)from;
+      sums[1] = *(const float2*)(from + 8);
     }
   }
 };
@@ -143,9 +158,6 @@ DEVICE const Layer& layer_of(const ProductArgs& a, int tile) {
   while (i + 1 < a.layer_count && tile >= a.layers[i + 1].first_tile) ++i;
   return a.layers[i];
 }
-// The group that input tile kt (half j) is in.
-DEVICE int group_of(const ProductArgs& a, int kt, int j) { return (2 * kt + j) * a.groups / (2 * a.k_tiles); }
-
 DEVICE void write_out(const ProductArgs& a, const Layer& layer, int n, int row, float y) {
   if (n >= layer.outputs || row >= a.rows) return;
   if (layer.bias) y += layer.bias[n];
@@ -154,18 +166,33 @@ DEVICE void write_out(const ProductArgs& a, const Layer& layer, int n, int row, 
   a.out[at] = y;
 }
 
+// Where a lane finds the weights and scales of a tile of outputs.
+template <int BITS> struct Source {
+  const uint4* weights;
+  const uint2* scales;
+  __device__ __forceinline__ void at(const ProductArgs& a, int tile) {
+    const Layer& l = layer_of(a, tile);
+    const size_t local = tile - l.first_tile;
+    weights = l.weights + local * a.k_tiles * (32 * Words<BITS>::count) + lane();
+    scales = l.scales + local * a.groups * 8 + lane() / 4;
+  }
+};
+
 // Raw weights and scales of one tile.
 template <int BITS, bool G32> struct Raw {
   uint4 w[Words<BITS>::count];
   uint2 s[G32 ? 2 : 1];
-  __device__ __forceinline__ void load(const ProductArgs& a, const Layer& l, int tile, int kt) {
-    const uint4* from = l.weights + ((size_t)tile * a.k_tiles + kt) * (32 * Words<BITS>::count) + lane();
+  __device__ __forceinline__ void load(const Source<BITS>& from, int kt, int group_shift) {
 #pragma unroll
-    for (int i = 0; i < Words<BITS>::count; ++i) w[i] = __ldg(from + 32 * i);
+    for (int i = 0; i < Words<BITS>::count; ++i) {
+      w[i] = __ldg(from.weights + kt * (32 * Words<BITS>::count) + 32 * i);
+    }
     if constexpr (BITS != 16) {
-#pragma unroll
-      for (int j = 0; j < (G32 ? 2 : 1); ++j) {
-        s[j] = __ldg(l.scales + ((size_t)tile * a.groups + group_of(a, kt, j)) * 8 + lane() / 4);
+      if constexpr (G32) {
+        s[0] = __ldg(from.scales + kt * 16);
+        s[1] = __ldg(from.scales + kt * 16 + 8);
+      } else {
+        s[0] = __ldg(from.scales + (kt >> group_shift) * 8);
       }
     }
   }
@@ -180,22 +207,21 @@ template <int BITS, bool G32> struct Raw {
 // Up to 8 * NT rows. A block takes MT tiles of 16 outputs, a warp of it one segment of the inputs.
 template <int BITS, bool G32, int NT, int MT, int AHEAD>
 DEVICE void few(const ProductArgs& a, float* shared) {
-  const int warp = threadIdx.x / 32, t = lane() & 3;
+  const int warp = threadIdx.x / 32;
   const int begin = warp * a.k_tiles / 8, end = (warp + 1) * a.k_tiles / 8;
-  const int all = blockIdx.x * MT;
+  const int all = blockIdx.x * MT, last = a.tiles - 1, shift = a.group_shift;
   float sum[MT][NT][4] = {};
   Raw<BITS, G32> raw[AHEAD][MT];
-  const auto load = [&](int u, int kt) {
+  Source<BITS> source[MT];
+#pragma unroll
+  for (int m = 0; m < MT; ++m) source[m].at(a, min(all + m, last));
+#pragma unroll
+  for (int u = 0; u < AHEAD; ++u) {
 #pragma unroll
     for (int m = 0; m < MT; ++m) {
-      if (kt < end && all + m < a.tiles) {
-        const Layer& l = layer_of(a, all + m);
-        raw[u][m].load(a, l, all + m - l.first_tile, kt);
-      }
+      if (begin + u < end) raw[u][m].load(source[m], begin + u, shift);
     }
-  };
-#pragma unroll
-  for (int u = 0; u < AHEAD; ++u) load(u, begin + u);
+  }
   for (int kt = begin; kt < end; kt += AHEAD) {
 #pragma unroll
     for (int u = 0; u < AHEAD; ++u) {
@@ -203,89 +229,104 @@ DEVICE void few(const ProductArgs& a, float* shared) {
       Rows<BITS> x[NT];
 #pragma unroll
       for (int n = 0; n < NT; ++n) x[n].load(a, n, kt + u);
-      u32 w[MT][4][4];
-      float4 s[MT][2];
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
-        unpack<BITS>(raw[u][m].w, w[m]);
-        raw[u][m].scales(a, s[m]);
-      }
-      load(u, kt + u + AHEAD);
-      if constexpr (NT == 1) {
-#pragma unroll
-        for (int m = 0; m < MT; ++m) products<BITS, G32, 1, 1>(&sum[m][0], w + m, s + m, x);
-      } else {
-#pragma unroll
-        for (int n = 0; n < NT; n += 2) products<BITS, G32, MT, 2>(&sum[0][n], w, s, x + n, NT);
+        u32 w[1][4][4];
+        float4 s[1][2];
+        unpack<BITS>(raw[u][m].w, w[0]);
+        raw[u][m].scales(a, s[0]);
+        if (kt + u + AHEAD < end) raw[u][m].load(source[m], kt + u + AHEAD, shift);
+        products<BITS, G32, 1, NT>(sum[m], w, s, x);
       }
     }
   }
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
+    if (m > 0) __syncthreads();
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
-      ((float4*)shared)[((warp * MT + m) * NT + n) * 32 + lane()] =
+      ((float4*)shared)[(warp * NT + n) * 32 + lane()] =
           make_float4(sum[m][n][0], sum[m][n][1], sum[m][n][2], sum[m][n][3]);
     }
-  }
-  __syncthreads();
-  // Number i of a segment's sums: [m][n][lane][4]. Neighbouring threads take neighbouring outputs.
-  for (int i = threadIdx.x; i < MT * NT * 128; i += 256) {
-    const int output = i & 15, column = (i / 16) & 7, n = (i / 128) % NT, m = i / 128 / NT;
-    const int from = (m * NT + n) * 128 + ((output & 7) * 4 + column / 2) * 4 + (output / 8) * 2 + (column & 1);
-    float y = shared[from];
+    __syncthreads();
+    if (all + m > last) continue;
+    const Layer& l = layer_of(a, all + m);
+    // Neighbouring threads take neighbouring outputs.
+    for (int i = threadIdx.x; i < NT * 128; i += 256) {
+      const int output = i & 15, column = (i / 16) & 7, n = i / 128;
+      const int from = n * 128 + ((output & 7) * 4 + column / 2) * 4 + (output / 8) * 2 + (column & 1);
+      float y = shared[from];
 #pragma unroll
-    for (int w = 1; w < 8; ++w) y += shared[w * MT * NT * 128 + from];
-    if (all + m < a.tiles) {
-      const Layer& l = layer_of(a, all + m);
+      for (int w = 1; w < 8; ++w) y += shared[w * NT * 128 + from];
       write_out(a, l, (all + m - l.first_tile) * 16 + output, n * 8 + column, y);
     }
   }
 }
 
-// Any number of rows. A block takes 128 outputs and 128 rows, a warp of it 32 and 64. The sums of the
-// segments so far are in `totals`, [32 numbers][thread] of float2.
-template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, float2* totals) {
-  constexpr int MT = 2, NT = 8;
-  const int warp = threadIdx.x / 32, t = lane() & 3;
-  const int first_tile = blockIdx.y * 8 + (warp & 3) * MT, first_rows = blockIdx.x * 16 + (warp / 4) * NT;
-  const int row_tiles = (a.rows + 7) / 8;
-  if (first_tile >= a.tiles || first_rows >= row_tiles) return;
+DEVICE void copy_async(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :: "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
+// Any number of rows. A block takes 128 outputs and 128 rows, a warp of it 32 and 64. Shared memory: the
+// sums of the segments so far, [32][thread] of float2, and rows of some input tiles ahead.
+template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared) {
+  constexpr int MT = 2, NT = 8, STAGES = 4, STAGE = 16384 + 1024;
+  const int warp = threadIdx.x / 32, t = lane() & 3, i64 = threadIdx.x & 63, shift = a.group_shift;
+  const int first_tile = blockIdx.y * 8 + (warp & 3) * MT, block_rows = blockIdx.x * 16;
+  const int first_rows = warp / 4 * NT, last_rows = (a.rows + 7) / 8 - 1, last = a.tiles - 1;
+  float2* totals = (float2*)shared;
+  u8* stages = shared + 65536;
   float sum[MT * NT][4];
   Raw<BITS, G32> raw[MT];
-  const Layer* layers[MT];
-  for (int m = 0; m < MT; ++m) layers[m] = &layer_of(a, min(first_tile + m, a.tiles - 1));
-  const auto load = [&](int kt) {
+  Source<BITS> source[MT];
 #pragma unroll
-    for (int m = 0; m < MT; ++m) {
-      raw[m].load(a, *layers[m], min(first_tile + m, a.tiles - 1) - layers[m]->first_tile, kt);
+  for (int m = 0; m < MT; ++m) {
+    source[m].at(a, min(first_tile + m, last));
+    raw[m].load(source[m], 0, shift);
+  }
+  const auto fetch = [&](int kt) {
+    if (kt < a.k_tiles) {
+      u8* stage = stages + kt % STAGES * STAGE;
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const int n = r * 4 + threadIdx.x / 64;
+        const size_t at = ((size_t)min(block_rows + n, last_rows) * a.k_tiles + kt) * 64;
+        copy_async((uint4*)stage + n * 64 + i64, a.x + at + i64);
+      }
+      if (BITS != 16 && threadIdx.x < 64) {
+        const int n = threadIdx.x / 4, part = threadIdx.x & 3;
+        const size_t at = ((size_t)min(block_rows + n, last_rows) * a.k_tiles + kt) * 16;
+        copy_async(stage + 16384 + threadIdx.x * 16, a.sums + at + part * 4);
+      }
     }
+    asm volatile("cp.async.commit_group;" ::: "memory");
   };
-  const auto load_rows = [&](Rows<BITS>* x, int n, int kt) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) x[i].load(a, min(first_rows + n + i, row_tiles - 1), kt);
-  };
-  Rows<BITS> x[2][2];
-  load(0);
-  load_rows(x[0], 0, 0);
+  for (int kt = 0; kt < STAGES - 1; ++kt) fetch(kt);
   for (int segment = 0; segment < 8; ++segment) {
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; ++i) sum[i / 4][i % 4] = 0;
     const int end = (segment + 1) * a.k_tiles / 8;
     for (int kt = segment * a.k_tiles / 8; kt < end; ++kt) {
-      const int next = min(kt + 1, a.k_tiles - 1);
+      asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+      __syncthreads();
+      fetch(kt + STAGES - 1);
+      const u8* stage = stages + kt % STAGES * STAGE;
       u32 w[MT][4][4];
       float4 s[MT][2];
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         unpack<BITS>(raw[m].w, w[m]);
         raw[m].scales(a, s[m]);
+        raw[m].load(source[m], min(kt + 1, a.k_tiles - 1), shift);
       }
-      load(next);
 #pragma unroll
       for (int n = 0; n < NT; n += 2) {
-        load_rows(x[(n / 2 + 1) & 1], (n + 2) % NT, n + 2 < NT ? kt : next);
-        products<BITS, G32, MT, 2>(sum + n, w, s, x[(n / 2) & 1], NT);
+        Rows<BITS> x[2];
+        x[0].load(stage, first_rows + n);
+        x[1].load(stage, first_rows + n + 1);
+        products<BITS, G32, MT, 2>(sum + n, w, s, x, NT);
       }
     }
 #pragma unroll
@@ -298,30 +339,33 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, float2* tot
 #pragma unroll
   for (int i = 0; i < MT * NT * 2; ++i) {
     const int m = i / 2 / NT, n = i / 2 % NT;
-    if (first_tile + m >= a.tiles) break;
-    const int output = (first_tile + m - layers[m]->first_tile) * 16 + lane() / 4 + i % 2 * 8;
-    const int row = (first_rows + n) * 8 + 2 * t;
+    if (first_tile + m > last) break;
+    const Layer& l = layer_of(a, first_tile + m);
+    const int output = (first_tile + m - l.first_tile) * 16 + lane() / 4 + i % 2 * 8;
+    const int row = (block_rows + first_rows + n) * 8 + 2 * t;
     const float2 y = totals[i * 256 + threadIdx.x];
-    write_out(a, *layers[m], output, row, y.x);
-    write_out(a, *layers[m], output, row + 1, y.y);
+    write_out(a, l, output, row, y.x);
+    write_out(a, l, output, row + 1, y.y);
   }
 }
 
-#define FEW(NAME, BITS, G32, NT, MT, AHEAD)                                     \
-  extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ ProductArgs a) { \
-    __shared__ float shared[8 * MT * NT * 128];                                 \
-    few<BITS, G32, NT, MT, AHEAD>(a, shared);                                   \
+#define FEW(NAME, BITS, G32, NT, MT, AHEAD, BLOCKS)            \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS)     \
+      NAME(const __grid_constant__ ProductArgs a) {             \
+    __shared__ float shared[8 * NT * 128];                      \
+    few<BITS, G32, NT, MT, AHEAD>(a, shared);                   \
   }
-#define MANY(NAME, BITS, G32)                                                   \
-  extern "C" __global__ void __launch_bounds__(256, 1)                         \
-      NAME(const __grid_constant__ ProductArgs a) {                             \
-    extern __shared__ float2 totals[];                                          \
-    many<BITS, G32>(a, totals);                                                 \
+#define MANY(NAME, BITS, G32)                                   \
+  extern "C" __global__ void __launch_bounds__(256, 1)          \
+      NAME(const __grid_constant__ ProductArgs a) {             \
+    extern __shared__ __align__(16) u8 shared[];                \
+    many<BITS, G32>(a, shared);                                 \
   }
-#define PRODUCTS(KIND, BITS, G32, AHEAD)     \
-  FEW(few8_##KIND, BITS, G32, 1, 1, AHEAD)   \
-  FEW(few16_##KIND, BITS, G32, 2, 1, AHEAD / 2) \
-  FEW(few32_##KIND, BITS, G32, 4, 2, 2)      \
+#define PRODUCTS(KIND, BITS, G32, AHEAD)                        \
+  FEW(few8_##KIND, BITS, G32, 1, 1, AHEAD, 3)                   \
+  FEW(few16_##KIND, BITS, G32, 2, 1, AHEAD, 2)                  \
+  FEW(few32_##KIND, BITS, G32, 4, 2, 1, 2)                      \
+  FEW(few32w_##KIND, BITS, G32, 4, 4, 1, 1)                     \
   MANY(many_##KIND, BITS, G32)
 )cuda";
 
