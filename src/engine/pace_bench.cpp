@@ -103,8 +103,10 @@ int main(int argc, char** argv) {
   const int prompt_tokens = argc > 2 ? std::atoi(argv[2]) : 2000;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 3;
   std::vector<Setting> settings;
-  for (int i = 4; i < std::max(argc, 6); ++i) {
-    const int size = i < argc ? std::atoi(argv[i]) : i == 4 ? 128 : 512;
+  std::vector<int> sizes;
+  for (int i = 4; i < argc; ++i) sizes.push_back(std::atoi(argv[i]));
+  if (sizes.empty()) sizes = {128, 512};
+  for (const int size : sizes) {
     auto engine = Engine::load(argv[1], {.step_tokens = size});
     if (!engine) {
       std::fprintf(stderr, "%s\n", engine.error().message.c_str());
