@@ -36,6 +36,7 @@ void ModelSettings::declare(OptionTable& table) {
   table.add(on_off("--thinking", &thinking, "let it think"));
   table.add(on_off("--l1", &l1, "mlx-lm's numbers"));
   table.add(whole("--batch", "N", &batch, 1, 1024, "answers generated together"));
+  table.add(whole("--context", "N", &context, 2, 1 << 30, "most tokens of prompt and answer"));
   table.add(text("--chat-template", "FILE", &template_file, "in place of its own"));
   table.add(text("--served-name", "NAME", &served_name, "its id in the API"));
   table.add(on_off("--pin", &pin, "once loaded it stays"));

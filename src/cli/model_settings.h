@@ -16,7 +16,7 @@ namespace hearth::cli {
 struct ModelSettings {
   SamplingOptions sampling;
   std::optional<bool> thinking, pin, l1;
-  std::optional<int> batch, idle_unload;
+  std::optional<int> batch, context, idle_unload;
   std::string served_name, template_file;
 
   void declare(OptionTable& table);

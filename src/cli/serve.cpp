@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "cli/answer.h"
 #include "cli/browser.h"
@@ -17,8 +17,8 @@
 #include "cli/hangup.h"
 #include "cli/memory.h"
 #include "cli/model_argument.h"
+#include "cli/model_list.h"
 #include "cli/sampling_options.h"
-#include "cli/served_models.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "cli/worker_process.h"
@@ -104,16 +104,17 @@ class Serve : public Command {
     if (pool_.swaps()) keep_one_heap();
     const auto choice = choose_model(model_, context);
     if (!choice) return fail(choice.error());
-    const Hangup hangup([&context] {
-      const auto models = open_registry(context).all().size();
-      log::info("SIGHUP: {} models indexed", models);
-    });
+    const ServedModelsOptions wanted{.first = *choice,
+                                     .served_name = network_.served_name,
+                                     .defaults = defaults(context),
+                                     .context = context_,
+                                     .prompt_cache = cache_.memory(),
+                                     .memory_budget = bytes_of(memory_budget_)};
+    const Hangup hangup([&] { look_again(wanted, context); });
     raise_descriptor_limit();
-    auto models = served_models(
-        {.first = *choice, .served_name = network_.served_name, .defaults = defaults(context)},
-        pool_, context);
-    if (!models) return fail(models.error());
-    if (auto sound = read_templates(*models); !sound) return fail(sound.error());
+    if (auto known = models_.look(wanted, pool_, template_, context); !known) {
+      return fail(known.error());
+    }
     auto listening = server::Server::listen(server_options(context));
     if (!listening) return fail(listening.error());
     server::Server& server = **listening;
@@ -125,7 +126,8 @@ class Serve : public Command {
                       "--api-key sets one",
                       network_.host));
     }
-    return load_and_wait(context, *models, server);
+    const Refreshed refreshed(*this, server);
+    return load_and_wait(context, server);
   }
 
  private:
@@ -137,21 +139,29 @@ class Serve : public Command {
                                "mlx-lm's name of --batch, which wins");
     concurrency.in_config = false;
     table.add(std::move(concurrency));
+    table.add(whole("--context", "N", &context_, 2, 1 << 30,
+                    "most tokens of a prompt and its answer together")
+                  .with_default("the model's own context"));
     constexpr float most_gb = 1e6;
-    table.add(real("--memory-budget", "GB", &memory_budget_, 0, most_gb,
-                   "most memory for weights and one answer's context, in decimal GB; 0 for no "
-                   "budget"));
+    table.add(
+        real("--memory-budget", "GB", &memory_budget_, 0, most_gb,
+             "most memory for the weights of all loaded models and one answer's context beside "
+             "them, in decimal GB; 0 for no budget"));
     table.add(real("--kv-budget", "GB", &kv_budget_, 0, most_gb,
-                   "most that the caches of all running answers may come to, in decimal GB; "
-                   "requests must then say max_tokens"));
+                   "most that the caches of all running answers of a model may come to, in decimal "
+                   "GB; requests must then say max_tokens"));
+  }
+
+  static std::size_t bytes_of(const std::optional<float>& gigabytes) {
+    return std::size_t(double(gigabytes.value_or(0)) * 1e9);
   }
 
   engine::EngineOptions engine_options(const Context& context) const {
-    constexpr double bytes_of_gb = 1e9;
     auto options = engine_.options();
     options.max_rows = batch_.value_or(concurrency_.value_or(8));
-    options.memory_budget = std::size_t(double(memory_budget_.value_or(0)) * bytes_of_gb);
-    options.kv_budget = std::size_t(double(kv_budget_.value_or(0)) * bytes_of_gb);
+    options.memory_budget = bytes_of(memory_budget_);
+    options.context = context_.value_or(0);
+    options.kv_budget = bytes_of(kv_budget_);
     options.attempt_overflow = context.environment.get("HEARTH_CONTEXT_OVERFLOW") == "attempt";
     return options;
   }
@@ -185,26 +195,31 @@ class Serve : public Command {
             .grammars = context.environment.get("HEARTH_GRAMMAR") != "0"};
   }
 
-  /// Of every model that has a file in place of its template.
-  struct Template {
-    std::string file, source;  // both empty: the model's own
+  /// While a server is there to be told of models that came or went.
+  class Refreshed {
+   public:
+    Refreshed(Serve& serve, server::Server& server) : serve_(serve) { tell(&server); }
+    ~Refreshed() { tell(nullptr); }
+    Refreshed(const Refreshed&) = delete;
+
+   private:
+    void tell(server::Server* server) const {
+      const std::scoped_lock lock(serve_.refresh_mutex_);
+      serve_.refreshed_ = server;
+    }
+    Serve& serve_;
   };
 
-  static Result<Template> read_template(const std::string& file) {
-    auto source = read_file(file);
-    if (source) return Template{file, std::move(*source)};
-    return fail(ErrorCode::usage, fmt::format("--chat-template: {}", source.error().message));
-  }
-
-  /// Of each model its own, else the one for all.
-  Result<void> read_templates(const ServedModels& models) {
-    for (std::size_t i = 0; i < models.catalog.size(); ++i) {
-      const auto& own = models.settings[i].template_file;
-      auto read = own.empty() ? Result<Template>(template_) : read_template(own);
-      if (!read) return fail(read.error());
-      templates_.push_back(std::move(*read));
+  /// SIGHUP, on a thread of its own.
+  void look_again(const ServedModelsOptions& wanted, const Context& context) {
+    const std::scoped_lock lock(refresh_mutex_);
+    log::info("SIGHUP: {} models indexed", open_registry(context).all().size());
+    if (!refreshed_ || !pool_.pool) return;
+    if (auto known = models_.look(wanted, pool_, template_, context); !known) {
+      log::warn("the list of models stays as it was: {}", known.error().message);
+      return;
     }
-    return {};
+    refreshed_->refresh_models(models_.catalog());
   }
 
   server::ServerOptions server_options(const Context& context) const {
@@ -222,14 +237,14 @@ class Serve : public Command {
     return out;
   }
 
-  Result<int> load_and_wait(Context& context, ServedModels& models, server::Server& server) {
-    server::ModelSetup setup{.models = models.catalog, .limits = models.limits, .load = {}};
+  Result<int> load_and_wait(Context& context, server::Server& server) {
+    server::ModelSetup setup{.models = models_.catalog(), .limits = models_.limits(), .load = {}};
     if (pool_.isolate && !is_worker()) {
-      setup.workers = worker_settings(context, models);
-      setup.ready = [&] { tell_ready(context, models.catalog.front().id, "", server); };
+      setup.workers = worker_settings(context);
+      setup.ready = [&, id = setup.models.front().id] { tell_ready(context, id, "", server); };
     } else {
       setup.load = [&](const services::CatalogModel& entry) {
-        return load(context, models, entry, server);
+        return load(context, entry, server);
       };
     }
     server.serve_models(std::move(setup));
@@ -242,18 +257,20 @@ class Serve : public Command {
     return exit_ok;
   }
 
-  Result<std::shared_ptr<services::LoadedModel>> load(Context& context, const ServedModels& models,
+  Result<std::shared_ptr<services::LoadedModel>> load(Context& context,
                                                       const services::CatalogModel& entry,
                                                       const server::Server& server) {
-    const auto index = model_index(models, entry);
-    const ModelSettings& own = models.settings[index];
+    const auto known = models_.find(entry);
+    if (!known) return fail(known.error());
+    const ModelSettings& own = known->settings;
     auto options = engine_options(context);
     if (own.l1) options.tier = *own.l1 ? engine::Tier::l1 : engine::Tier::fast;
     if (own.batch) options.max_rows = *own.batch;
+    if (own.context) options.context = *own.context;
     cache_.apply(options);
     auto model =
         load_with_step(context.terminal, entry.path, entry.id, options, context.quiet, true);
-    if (model) model = with_template(std::move(*model), templates_[index]);
+    if (model) model = with_template(std::move(*model), known->chat_template);
     if (!model || told_ || is_worker()) return model;
     told_ = true;
     tell_ready(context, entry.id,
@@ -264,7 +281,7 @@ class Serve : public Command {
   }
 
   static Result<std::shared_ptr<services::LoadedModel>> with_template(
-      std::shared_ptr<services::LoadedModel> model, const Template& instead) {
+      std::shared_ptr<services::LoadedModel> model, const TemplateFile& instead) {
     if (!instead.file.empty()) {
       auto chat = text::ChatTemplate::from_source(instead.source, model->tokenizer);
       if (!chat) {
@@ -278,14 +295,14 @@ class Serve : public Command {
     return model;
   }
 
-  server::WorkerSettings worker_settings(const Context& context, const ServedModels& models) const {
+  server::WorkerSettings worker_settings(const Context& context) const {
     server::WorkerSettings out;
     out.folder = context.folders.runtime / fmt::format("serve-{}", ::getpid());
     out.drain_limit = shutdown_limit(context.environment).value_or(std::chrono::seconds(4)) +
                       std::chrono::seconds(10);
     out.arguments = [&](const services::CatalogModel& entry) {
-      const auto index = model_index(models, entry);
-      return worker_arguments(context, models.sections[index], entry);
+      const auto known = models_.find(entry);
+      return worker_arguments(context, known ? known->section : "", entry);
     };
     return out;
   }
@@ -309,11 +326,13 @@ class Serve : public Command {
   CacheFlags cache_;
   SamplingOptions sampling_;
   std::string template_file_;
-  Template template_;                // that template_file_ names
-  std::vector<Template> templates_;  // of each model of the catalog
+  TemplateFile template_;  // that template_file_ names
+  ModelList models_;
+  std::mutex refresh_mutex_;             // guards refreshed_
+  server::Server* refreshed_ = nullptr;  // null: not yet, or no longer
   PoolFlags pool_;
   bool told_ = false;  // of the loading thread: that the server is ready
-  std::optional<int> batch_, concurrency_;
+  std::optional<int> batch_, concurrency_, context_;
   std::optional<float> memory_budget_, kv_budget_;
   std::optional<bool> thinking_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 namespace hub = services::hub;
 
-constexpr double usable_share = 0.75;  // of memory, for the weights of all models
+constexpr double usable_share = 0.75;  // of memory, for the weights and the prompt caches
 
 services::CatalogModel entry_of(const hub::ModelRecord& record) {
   services::CatalogModel entry;
@@ -86,9 +86,12 @@ class Maker {
 
   ServedModels take(std::uint64_t memory) {
     out_.limits.resident = flags_.pool.value_or(1);
+    auto usable = std::uint64_t(double(memory) * usable_share);
+    usable -= std::min(usable, options_.prompt_cache);
+    if (options_.memory_budget > 0) usable = std::min(usable, options_.memory_budget);
     // What the server is told to start with is tried, however large it is.
-    const auto usable = std::size_t(double(memory) * usable_share);
-    out_.limits.memory_bytes = std::max(usable, out_.catalog.front().info.weight_bytes);
+    out_.limits.memory_bytes =
+        std::max<std::size_t>(usable, out_.catalog.front().info.weight_bytes);
     return std::move(out_);
   }
 
@@ -102,6 +105,10 @@ class Maker {
     if (!settings.served_name.empty()) entry.id = settings.served_name;
     if (!served_name.empty()) entry.id = served_name;
     entry.defaults = with(options_.defaults, settings);
+    if (const auto most = settings.context ? settings.context : options_.context) {
+      const int own = entry.info.context_length;
+      entry.info.context_length = own > 0 ? std::min(own, *most) : *most;
+    }
     entry.pinned = settings.pin.value_or(false);
     const auto idle = settings.idle_unload ? settings.idle_unload : flags_.idle_unload;
     if (idle.value_or(0) > 0) entry.idle_unload = std::chrono::seconds(*idle);
@@ -130,11 +137,6 @@ class Maker {
 };
 
 }  // namespace
-
-std::size_t model_index(const ServedModels& models, const services::CatalogModel& entry) {
-  const auto at = std::ranges::find(models.catalog, entry.id, &services::CatalogModel::id);
-  return std::size_t(at - models.catalog.begin());
-}
 
 void PoolFlags::declare(OptionTable& table) {
   table.section("Models");

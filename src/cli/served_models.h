@@ -31,13 +31,13 @@ struct ServedModels {
   services::PoolLimits limits;
 };
 
-/// Where in the catalog a model of it stands.
-std::size_t model_index(const ServedModels& models, const services::CatalogModel& entry);
-
 struct ServedModelsOptions {
   ModelChoice first;
   std::string served_name;  // of the first
   services::ServerDefaults defaults;
+  std::optional<int> context;       // most tokens, where a model's section says nothing
+  std::uint64_t prompt_cache = 0;   // bytes that are not for weights
+  std::uint64_t memory_budget = 0;  // bytes; 0: none
 };
 
 /// Errors: usage (a section's value; --pin names no model).

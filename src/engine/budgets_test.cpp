@@ -75,7 +75,7 @@ TEST_F(BudgetsTest, TheMemoryBudgetLeavesRoomForSoManyTokens) {
   const std::size_t weights = load({})->info().weight_bytes;
   const auto engine =
       load({.step_tokens = 8, .memory_budget = weights + 8 * step_token_bytes + 100 * token_bytes});
-  EXPECT_EQ(engine->info().safe_context, 100);
+  EXPECT_EQ(engine->stats().safe_context, 100);
   EXPECT_EQ(engine->stats().enforced_context, 100);
   const auto error = engine->submit(request(100, 1)).error();
   EXPECT_EQ(error.code, ErrorCode::context_overflow);
@@ -87,7 +87,7 @@ TEST_F(BudgetsTest, TheMemoryBudgetLeavesRoomForSoManyTokens) {
 
 TEST_F(BudgetsTest, WithoutABudgetTheEstimateIsAdvice) {
   const auto engine = load({});
-  EXPECT_EQ(engine->info().safe_context, TinyModel::context_length);
+  EXPECT_EQ(engine->stats().safe_context, TinyModel::context_length);
   EXPECT_EQ(engine->stats().memory_budget_bytes, 0u);
   EXPECT_EQ(engine->stats().enforced_context, TinyModel::context_length);
 }
@@ -142,6 +142,66 @@ TEST_F(BudgetsTest, LoneWorkFailsForItselfAlone) {
   engine.reset();
   const auto outcome = never.get();
   EXPECT_TRUE(outcome || outcome.error().code == ErrorCode::cancelled);
+}
+
+TEST_F(BudgetsTest, WhatOtherModelsWeighLeavesLessRoomForAnswers) {
+  const auto weights = load({})->info().weight_bytes;
+  const auto engine = load({.memory_budget = weights + 512 * step_token_bytes + 200 * token_bytes});
+  const auto alone = engine->stats();
+  EXPECT_GT(alone.enforced_context, 150);
+  engine->share({.engines = 2, .others = 512 * step_token_bytes});
+  const auto beside = engine->stats();
+  EXPECT_EQ(beside.safe_context, beside.enforced_context);
+  EXPECT_LT(beside.enforced_context, 50);
+  EXPECT_EQ(engine->submit(request(150, 1)).error().code, ErrorCode::context_overflow);
+  engine->share({.engines = 1, .others = 0});
+  EXPECT_EQ(engine->stats().enforced_context, alone.enforced_context);
+  EXPECT_TRUE(engine->submit(request(150, 1)));
+}
+
+TEST_F(BudgetsTest, PromptCachesDivideTheirMemory) {
+  EngineOptions options;
+  options.prompt_cache.max_bytes = 10 << 20;
+  const auto engine = load(options);
+  finish_of(**engine->submit(request(200, 1)));
+  EXPECT_GT(engine->stats().prompt_cache.entries, 0u);
+  engine->share({.engines = 4, .others = 0});
+  EXPECT_EQ(engine->stats().prompt_cache.max_bytes, std::size_t(10 << 20) / 4);
+  engine->share({.engines = 1 << 20, .others = 0});
+  EXPECT_EQ(engine->stats().prompt_cache.entries, 0u);
+  engine->share({.engines = 1, .others = 0});
+  EXPECT_EQ(engine->stats().prompt_cache.max_bytes, std::size_t(10 << 20));
+}
+
+TEST_F(BudgetsTest, KeysAndValuesThatRowsShareAreCountedOnce) {
+  EngineOptions options;
+  options.prompt_cache.max_bytes = 10 << 20;
+  const auto engine = load(options);
+  const auto bytes_while = [&](int rows) {
+    std::vector<std::shared_ptr<TokenStream>> streams;
+    for (int i = 0; i < rows; ++i) {
+      streams.push_back(*engine->submit(request(193, 60)));
+      streams.back()->pop();  // its prompt is read
+    }
+    const auto bytes = engine->stats().kv_bytes;
+    for (auto& stream : streams) finish_of(*stream);
+    return bytes;
+  };
+  const auto page = 64 * token_bytes;
+  EXPECT_EQ(bytes_while(1), 4 * page);
+  const auto three = bytes_while(3);  // three pages of the prompt, and one of each row's own
+  EXPECT_GE(three, 4 * page);
+  EXPECT_LE(three, 6 * page);
+}
+
+TEST_F(BudgetsTest, AContextOfOnesOwnEndsAnswersWhateverTheModelHas) {
+  const auto engine = load({.context = 50, .attempt_overflow = true});
+  EXPECT_EQ(engine->info().context_length, 50);
+  EXPECT_EQ(engine->submit(request(50, 1)).error().code, ErrorCode::context_overflow);
+  const auto finish = finish_of(**engine->submit(request(20, std::nullopt)));
+  EXPECT_EQ(finish.reason, FinishReason::length);
+  EXPECT_EQ(finish.usage.completion_tokens, 30);
+  EXPECT_EQ(load({.context = 1 << 20})->info().context_length, TinyModel::context_length);
 }
 
 }  // namespace

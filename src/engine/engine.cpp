@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "base/log.h"
+#include "engine/checkpoints.h"
+#include "engine/device.h"
 #include "engine/prompt_cache/fingerprint.h"
 #include "engine/scheduler.h"
 #include "models/load.h"
@@ -27,63 +29,6 @@ int enforced_context(const Limits& limits) {
   return limits.context > 0 ? std::min(limits.context, *limits.budget) : *limits.budget;
 }
 
-/// The MLX device that `--device` names.
-Result<mx::Device> choose_device(const std::string& name) {
-  const bool gpu = mx::is_available(mx::Device::gpu);
-  if (name == "cpu") return mx::Device(mx::Device::cpu);
-  if (name == "auto") return mx::Device(gpu ? mx::Device::gpu : mx::Device::cpu);
-  int index = 0;
-  if (const auto colon = name.find(':'); colon != name.npos) {
-    index = std::atoi(name.c_str() + colon + 1);
-  }
-  const auto kind = name.substr(0, name.find(':'));
-  if (kind != "gpu" && kind != "cuda" && kind != "metal") {
-    return fail(
-        ErrorCode::unsupported,
-        fmt::format("device \"{}\" is unknown, expected auto, cpu, gpu, cuda[:n] or metal", name),
-        "device");
-  }
-  const int count = gpu ? mx::device_count(mx::Device::gpu) : 0;
-  if (index >= count) {
-    return fail(
-        ErrorCode::unsupported,
-        fmt::format("device \"{}\" was asked for, but this build finds {} GPUs", name, count),
-        "device");
-  }
-  return mx::Device(mx::Device::gpu, index);
-}
-
-/// The calling thread's stream of CPU work for as long as this lives. MLX never ends the thread
-/// that it starts for such a stream, so those of engines that ended are used again.
-class CpuStream {
- public:
-  CpuStream() : stream_(take()) { mx::set_default_stream(stream_); }
-  ~CpuStream() {
-    const std::scoped_lock lock(mutex());
-    free().push_back(stream_);
-  }
-  CpuStream(const CpuStream&) = delete;
-
- private:
-  static mx::Stream take() {
-    const std::scoped_lock lock(mutex());
-    if (free().empty()) return mx::new_thread_unsafe_stream(mx::Device::cpu);
-    const mx::Stream stream = free().back();
-    free().pop_back();
-    return stream;
-  }
-  static std::mutex& mutex() {  // guards free()
-    static std::mutex mutex;
-    return mutex;
-  }
-  static std::vector<mx::Stream>& free() {
-    static std::vector<mx::Stream> streams;
-    return streams;
-  }
-
-  const mx::Stream stream_;
-};
-
 }  // namespace
 
 struct Engine::Impl {
@@ -93,17 +38,33 @@ struct Engine::Impl {
   void run(const std::filesystem::path& path, std::promise<Result<void>> loaded,
            std::stop_token stop);
   Result<models::Loaded> load(const std::filesystem::path& path);
+  int served_context(const models::Loaded& model) const;
+  /// Makes the prompt cache and the checkpoints that are asked for.
+  void keep_answers(const std::filesystem::path& path, const models::Loaded& model);
   /// What the model's caches take, and what requests are held to.
   void measure(const models::Loaded& model);
+  void limit(std::size_t others);
+  Limits limits_now() const {
+    const std::scoped_lock lock(limits_mutex);
+    return limits;
+  }
+  int safe_now() const {
+    const std::scoped_lock lock(limits_mutex);
+    return safe;
+  }
   Result<void> queue(Job job);
 
   const EngineOptions options;
   ModelInfo info;
   std::vector<KvLayers> kv_layers;
+  mutable std::mutex limits_mutex;  // guards the next two, which other engines change
   Limits limits;
+  int safe = 0;  // tokens that fit in memory
   bool kernels = false;
   Counters counters;
   std::unique_ptr<PromptCache> prompt_cache;  // null: none
+  std::unique_ptr<Checkpoints> checkpoints;   // null: none
+  std::string answer_space;                   // of checkpoints: all but the request
   std::atomic<bool> closed{false};
   Inbox<Job> inbox{4096};
   // Last member: it starts after, and is joined before, everything it uses.
@@ -129,7 +90,7 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
   for (const auto& note : model->notes) log::info("{}: {}", path.string(), note);
   info = {.model_type = model->model_type,
           .vocab_size = model->vocab_size,
-          .context_length = model->context_length,
+          .context_length = served_context(*model),
           .layers = model->layers,
           .hidden_size = model->hidden_size,
           .weight_bytes = model->bytes,
@@ -139,16 +100,30 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
           .load_seconds =
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   measure(*model);
-  if (options.prompt_cache.max_bytes > 0) {
-    const bool files = !options.prompt_cache.disk.empty();
-    prompt_cache =
-        std::make_unique<PromptCache>(options, files ? fingerprint(path, options, kernels) : "",
-                                      [this, specs = model->model->caches()] {
-                                        return tensor::make_sequence_cache(specs, kernels);
-                                      });
-  }
+  keep_answers(path, *model);
   loaded.set_value({});
   Scheduler(*model->model, options, kernels, prompt_cache.get(), counters).run(inbox, stop);
+}
+
+int Engine::Impl::served_context(const models::Loaded& model) const {
+  if (options.context == 0) return model.context_length;
+  return model.context_length > 0 ? std::min(options.context, model.context_length)
+                                  : options.context;
+}
+
+void Engine::Impl::keep_answers(const std::filesystem::path& path, const models::Loaded& model) {
+  const auto& wanted = options.prompt_cache;
+  if (wanted.max_bytes == 0) return;
+  const bool files = !wanted.disk.empty();
+  const auto space = files ? fingerprint(path, options, kernels) : "";
+  prompt_cache =
+      std::make_unique<PromptCache>(options, space, [this, specs = model.model->caches()] {
+        return tensor::make_sequence_cache(specs, kernels);
+      });
+  if (!files || options.checkpoint_every == 0) return;
+  answer_space = space + tokenizer_fingerprint(path);
+  checkpoints = std::make_unique<Checkpoints>(Checkpoints::Settings{
+      .folder = wanted.disk / "checkpoints", .every = options.checkpoint_every});
 }
 
 void Engine::Impl::measure(const models::Loaded& model) {
@@ -164,17 +139,33 @@ void Engine::Impl::measure(const models::Loaded& model) {
   const bool budget = options.memory_budget > 0;
   info.usable_bytes =
       budget ? options.memory_budget : std::size_t(double(backend().memory_bytes) * usable_share);
-  info.safe_context = safe_context(
-      {.usable = info.usable_bytes,
+  limit(0);
+  if (budget) mx::set_memory_limit(options.memory_budget);
+}
+
+/// Reckons what requests are held to, beside `others` bytes of other models.
+void Engine::Impl::limit(std::size_t others) {
+  const bool budget = options.memory_budget > 0;
+  const bool ends = !options.attempt_overflow || options.context > 0;
+  const int fits = safe_context(
+      {.usable = info.usable_bytes - std::min(info.usable_bytes, others),
        .weights = info.weight_bytes,
        .transient = step_token_bytes,
        .step_tokens = options.tier == Tier::fast ? options.step_tokens : options.prefill_chunk,
        .context = info.context_length,
        .layers = kv_layers});
-  limits = {.context = options.attempt_overflow ? 0 : info.context_length,
-            .budget = budget ? std::optional(info.safe_context) : std::nullopt,
+  const std::scoped_lock lock(limits_mutex);
+  safe = fits;
+  limits = {.context = ends ? info.context_length : 0,
+            .budget = budget ? std::optional(fits) : std::nullopt,
             .kv_budget = options.kv_budget};
-  if (budget) mx::set_memory_limit(options.memory_budget);
+}
+
+void Engine::share(const Share& share) {
+  impl_->limit(share.others);
+  if (!impl_->prompt_cache) return;
+  const auto all = impl_->options.prompt_cache.max_bytes;
+  impl_->prompt_cache->resize(all / std::size_t(std::max(1, share.engines)));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -212,13 +203,24 @@ Result<std::shared_ptr<TokenStream>> Engine::submit(GenerateRequest request) {
   }
   if (auto ok = validate(request.sampling, info.vocab_size); !ok) return fail(ok.error());
   auto granted =
-      grant(int(request.prompt.size()), request.max_tokens, impl_->limits, impl_->kv_layers);
+      grant(int(request.prompt.size()), request.max_tokens, impl_->limits_now(), impl_->kv_layers);
   if (!granted) return fail(granted.error());
-  auto stream = std::make_shared<TokenStream>();
+  std::shared_ptr<Checkpoints::Claim> claim;
+  if (impl_->checkpoints) {
+    auto claimed = claim_answer(*impl_->checkpoints, impl_->answer_space, request,
+                                granted->token_limit, info.vocab_size);
+    if (!claimed) return fail(claimed.error());
+    claim = std::move(*claimed);
+  }
+  request.mask_anew = nullptr;
+  // What was said comes at once, however long it is.
+  const auto said = claim && claim->found() ? claim->found()->tokens.size() : 0;
+  auto stream = std::make_shared<TokenStream>(TokenStream::usual_capacity + said);
   Job job{.request = std::move(request),
           .stream = stream,
           .submitted = Sequence::Clock::now(),
           .grant = *granted,
+          .claim = std::move(claim),
           .alone = nullptr};
   ++impl_->counters.submitted;  // before the engine can count its end
   if (auto queued = impl_->queue(std::move(job)); !queued) {
@@ -246,7 +248,8 @@ Result<void> Engine::Impl::queue(Job job) {
 std::future<Result<void>> Engine::run_alone(LoneWork work) {
   auto lone = std::make_shared<LoneJob>(LoneJob{.work = std::move(work), .done = {}});
   auto done = lone->done.get_future();
-  auto queued = impl_->queue({.request = {}, .stream = {}, .submitted = {}, .alone = lone});
+  auto queued = impl_->queue(
+      {.request = {}, .stream = {}, .submitted = {}, .grant = {}, .claim = {}, .alone = lone});
   if (!queued) lone->done.set_value(fail(queued.error()));
   return done;
 }
@@ -255,6 +258,7 @@ const ModelInfo& Engine::info() const { return impl_->info; }
 
 EngineStats Engine::stats() const {
   const auto& c = impl_->counters;
+  const auto limits = impl_->limits_now();
   return {.max_rows = impl_->options.max_rows,
           .active_rows = c.active,
           .waiting = c.waiting,
@@ -266,11 +270,13 @@ EngineStats Engine::stats() const {
           .steps = c.steps,
           .kv_bytes = c.kv_bytes,
           .kv_projected_bytes = c.kv_projected,
-          .kv_budget_bytes = impl_->limits.kv_budget,
+          .kv_budget_bytes = limits.kv_budget,
           .memory_budget_bytes = impl_->options.memory_budget,
-          .enforced_context = enforced_context(impl_->limits),
+          .enforced_context = enforced_context(limits),
+          .safe_context = impl_->safe_now(),
           .prompt_cache = impl_->prompt_cache ? impl_->prompt_cache->stats() : PromptCacheStats{},
-          .ssd_cache = impl_->prompt_cache ? impl_->prompt_cache->disk_stats() : DiskCacheStats{}};
+          .ssd_cache = impl_->prompt_cache ? impl_->prompt_cache->disk_stats() : DiskCacheStats{},
+          .checkpoints = impl_->checkpoints ? impl_->checkpoints->stats() : CheckpointStats{}};
 }
 
 void Engine::close_session(const std::string& session) {

@@ -36,10 +36,13 @@ struct EngineOptions {
   int prefill_chunk = 2048;       // most tokens one row prefills in a step, as mlx-lm
   int step_tokens = 512;          // fast tier: most tokens of one step, decode rows first
   int threads = 0;                // CPU kernels; 0: one a core
+  int context = 0;                // most tokens of prompt and answer; 0: the model's own
   std::size_t kv_budget = 0;      // bytes of keys and values that all rows may come to; 0: no end
   std::size_t memory_budget = 0;  // bytes of weights, caches and a step; 0: estimates are advice
   bool attempt_overflow = false;  // goes on beyond the model's context instead of ending there
   PromptCacheOptions prompt_cache;
+  int checkpoint_every = 0;  // tokens of an answer between two checkpoints; 0: none. Needs
+                             // prompt_cache.disk
 };
 
 struct GenerateRequest {
@@ -49,28 +52,43 @@ struct GenerateRequest {
   std::set<TokenId> stop_ids;
   bool score_prompt = false;        // a ScoredPrompt comes first, with sampling.top_logprobs rivals
   std::shared_ptr<TokenMask> mask;  // this row's own; null: nothing is ruled out
-  std::string cache_scope;  // what besides the tokens decides keys and values: adapters, media
-  std::string session;      // of the client: its blocks stay a little longer; empty: none
+  /// Makes the mask again. Called within submit() alone; without it a masked answer is not kept.
+  std::function<Result<std::shared_ptr<TokenMask>>()> mask_anew;
+  std::string cache_scope;   // what besides the tokens decides keys and values: adapters, media
+  std::string answer_scope;  // what besides these fields decides the answer: stop strings, the mask
+  int choice = 0;            // of the answers to one client's request, which this is
+  std::string session;       // of the client: its blocks stay a little longer; empty: none
 };
 
 /// What is known of a loaded model.
 struct ModelInfo {
   std::string model_type;  // config.json's, after mlx-lm's remaps
   int vocab_size = 0;      // rows of the output head
-  int context_length = 0;  // max_position_embeddings
+  int context_length = 0;  // max_position_embeddings, or what EngineOptions::context leaves of it
   int layers = 0;
   int hidden_size = 0;
   int global_layers = 0;           // that attend to everything
   int sliding_layers = 0;          // that attend to a window
   std::size_t kv_token_size = 0;   // numbers that a token adds to the caches of the global layers
   std::size_t kv_window_size = 0;  // numbers that the sliding layers' caches hold when full
-  int safe_context = 0;          // tokens that fit beside the weights, in the memory budget if any
-  std::size_t usable_bytes = 0;  // that safe_context is reckoned with
+  std::size_t usable_bytes = 0;    // for weights, caches and a step
   std::size_t weight_bytes = 0;
   std::size_t parameters = 0;
   std::string quantization;  // "4-bit, group 64", "bfloat16", ...
   std::string tool_dialect;  // Family::tool_calls
   double load_seconds = 0;
+};
+
+/// Of generation checkpoints.
+struct CheckpointStats {
+  int every = 0;  // tokens between two of an answer; 0: there are none
+  std::uint64_t written = 0, failed = 0;
+  std::uint64_t resumed = 0;          // answers that went on from one
+  std::uint64_t replayed_tokens = 0;  // of them, what was not generated again
+
+  /// As those of PromptCacheStats.
+  void retire(const CheckpointStats& other);
+  CheckpointStats& operator+=(const CheckpointStats& other);
 };
 
 struct EngineStats {
@@ -88,8 +106,17 @@ struct EngineStats {
   std::size_t kv_budget_bytes = 0;      // 0: none
   std::size_t memory_budget_bytes = 0;  // 0: none
   int enforced_context = 0;             // tokens that end an answer; 0: none
+  int safe_context = 0;  // tokens that fit beside the weights, in the memory budget if any
   PromptCacheStats prompt_cache;
   DiskCacheStats ssd_cache;
+  CheckpointStats checkpoints;
+};
+
+/// What of the memory that engines divide among them one of them has.
+struct Share {
+  int engines = 1;         // that divide EngineOptions::prompt_cache's memory equally
+  std::size_t others = 0;  // bytes of weights that the others hold
+  bool operator==(const Share&) const = default;
 };
 
 /// What runs alone on the engine thread, which owns the model: embeddings, changes of adapters.
@@ -120,6 +147,10 @@ class Engine {
 
   const ModelInfo& info() const;
   EngineStats stats() const;
+
+  /// Takes its share of what was given to several engines together: its prompt cache shrinks or
+  /// grows, and answers fit beside the weights of the others too. Any thread.
+  void share(const Share& share);
 
   /// Ends what GenerateRequest::session began; what is cached stays. Any thread.
   void close_session(const std::string& session);

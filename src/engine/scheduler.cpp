@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
 
 #include "base/log.h"
 #include "engine/row_sampler.h"
@@ -14,11 +13,7 @@ namespace mx = mlx::core;
 namespace {
 
 constexpr int scored_at_once = 128;  // tokens whose logits are held together
-
-std::uint64_t fresh_seed() {
-  thread_local std::random_device device;
-  return (std::uint64_t(device()) << 32) | device();
-}
+constexpr auto between_counts = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -65,6 +60,7 @@ void Scheduler::give_up(Job& job) {
     return job.alone->done.set_value(fail(ErrorCode::cancelled, "the engine is stopping"));
   }
   ++counters_.cancelled;
+  job.claim.reset();
   job.stream->push(Finish{.reason = FinishReason::cancelled,
                           .usage = {.prompt_tokens = int(job.request.prompt.size())}});
 }
@@ -79,71 +75,6 @@ void Scheduler::drop_cancelled() {
     if (row->stream->cancelled()) end(*row, {.reason = FinishReason::cancelled});
   }
   remove_ended();
-}
-
-bool Scheduler::may_start(const Job& job) const {
-  if (job.alone) return rows_.empty();
-  return int(rows_.size()) < options_.max_rows &&
-         joins(counters_.kv_projected, job.grant.kv_bytes, options_.kv_budget);
-}
-
-void Scheduler::admit() {
-  while (!waiting_.empty() && may_start(waiting_.front())) {
-    Job job = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++counters_.active;
-    --counters_.waiting;
-    if (job.alone) {
-      run_alone(*job.alone);
-      continue;
-    }
-    try {
-      start(job);
-    } catch (const std::exception& e) {
-      refuse(job, e.what());
-    }
-  }
-}
-
-/// A job that could not be made a row.
-void Scheduler::refuse(Job& job, const std::string& what) {
-  log::error("a request could not be admitted: {}", what);
-  --counters_.active;
-  ++counters_.finished;
-  job.stream->push(Finish{
-      .reason = FinishReason::error,
-      .usage = {.prompt_tokens = int(job.request.prompt.size())},
-      .error = Error{ErrorCode::internal, "the request could not be admitted: " + what, {}}});
-}
-
-void Scheduler::run_alone(LoneJob& job) {
-  auto outcome = [&]() -> Result<void> {
-    try {
-      return job.work(model_);
-    } catch (const std::exception& e) {
-      return fail(ErrorCode::internal, e.what());
-    }
-  }();
-  --counters_.active;
-  job.done.set_value(std::move(outcome));
-}
-
-/// Moves from `job` only once nothing can fail any more.
-void Scheduler::start(Job& job) {
-  auto row = std::make_unique<Sequence>();
-  rows_.reserve(rows_.size() + 1);
-  row->id = next_id_++;
-  row->seed = job.request.sampling.seed.value_or(fresh_seed());
-  row->token_limit = job.grant.token_limit;
-  row->kv_projected = job.grant.kv_bytes;
-  row->cache = tensor::make_sequence_cache(cache_specs_, kernels_);
-  row->tokens = job.request.prompt;
-  row->request = std::move(job.request);
-  row->stream = std::move(job.stream);
-  row->submitted = job.submitted;
-  row->admitted = Sequence::Clock::now();
-  counters_.kv_projected += row->kv_projected;
-  rows_.push_back(std::move(row));
 }
 
 Sequence& Scheduler::find(std::uint64_t id) const {
@@ -161,6 +92,7 @@ std::vector<Row> Scheduler::plan() const {
   for (Row& planned : plan) {
     const auto& row = find(planned.id);
     if (row.scores_prompt()) planned.tokens = std::min(planned.tokens, scored_at_once);
+    if (options_.tier == Tier::l1) planned.tokens = std::min(planned.tokens, row.l1_step_limit());
     if (prompt_cache_) planned.tokens = prompt_cache_->step_limit(row, planned.tokens);
   }
   return plan;
@@ -233,12 +165,18 @@ void Scheduler::advance(Sequence& row, int tokens, const RowLogits& logits, cons
   if (mask) sample_row(row, logits->back(), *mask);
 }
 
+/// What rows share is counted once. Looking through all pages takes a while, so it is done now and
+/// then, and when a row came or went.
 void Scheduler::count_bytes() {
-  std::size_t bytes = 0;
+  const auto now = Sequence::Clock::now();
+  if (rows_.size() == counted_rows_ && now - counted_at_ < between_counts) return;
+  counted_rows_ = rows_.size();
+  counted_at_ = now;
+  std::vector<tensor::Memory> memory;
   for (const auto& row : rows_) {
-    for (const auto& cache : row->cache) bytes += cache->bytes();
+    for (const auto& cache : row->cache) cache->collect_memory(memory);
   }
-  counters_.kv_bytes = bytes;
+  counters_.kv_bytes = tensor::distinct_bytes(memory);
 }
 
 void Scheduler::sample_row(Sequence& row, const tensor::Array& logits, const MaskJob& mask) {
@@ -268,12 +206,22 @@ void Scheduler::deliver(Sequence& row, Sampled sampled) {
   }
   row.tokens.push_back(id);
   row.stream->push(std::move(sampled));
-  if (finished) end(row, {.reason = *finished});
+  if (finished) return end(row, {.reason = *finished});
+  checkpoint(row);
+}
+
+void Scheduler::checkpoint(Sequence& row) {
+  if (!row.claim || !row.claim->due(row.generated)) return;
+  if (prompt_cache_) prompt_cache_->save_so_far(row);
+  row.claim->save(row.seed, row.answer());
 }
 
 void Scheduler::end(Sequence& row, Finish finish) {
   if (!row.stream) return;
   if (prompt_cache_ && finish.reason != FinishReason::error) prompt_cache_->finish(row);
+  const bool cut = finish.reason == FinishReason::cancelled && !row.stream->satisfied();
+  if (row.claim && !cut) row.claim->finished();
+  row.claim.reset();
   finish.usage = usage_of(row, Sequence::Clock::now());
   ++(finish.reason == FinishReason::cancelled ? counters_.cancelled : counters_.finished);
   --counters_.active;
@@ -284,7 +232,9 @@ void Scheduler::end(Sequence& row, Finish finish) {
 
 void Scheduler::remove_ended() {
   std::erase_if(rows_, [](const auto& row) { return !row->stream; });
-  if (rows_.empty()) counters_.kv_bytes = 0;
+  if (!rows_.empty()) return;
+  counters_.kv_bytes = 0;
+  counted_rows_ = 0;
 }
 
 void Scheduler::fail_row(Sequence& row, std::string what) {

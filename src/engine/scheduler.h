@@ -10,6 +10,7 @@
 
 #include "base/inbox.h"
 #include "engine/admission.h"
+#include "engine/checkpoints.h"
 #include "engine/engine.h"
 #include "engine/mask_worker.h"
 #include "engine/pace.h"
@@ -31,7 +32,8 @@ struct Job {
   std::shared_ptr<TokenStream> stream;
   Sequence::Clock::time_point submitted;
   Grant grant;
-  std::shared_ptr<LoneJob> alone;  // then nothing of a row is set
+  std::shared_ptr<Checkpoints::Claim> claim;  // null: the answer is not kept
+  std::shared_ptr<LoneJob> alone;             // then nothing of a row is set
 };
 
 /// Counters that other threads read.
@@ -59,6 +61,8 @@ class Scheduler {
   void admit();
   void take_cached();
   void start(Job& job);
+  /// Gives a new row what its answer had come to.
+  void resume(Sequence& row, const Job& job);
   void refuse(Job& job, const std::string& what);
   void run_alone(LoneJob& job);
   void turn();
@@ -71,6 +75,8 @@ class Scheduler {
   void advance(Sequence& sequence, int tokens, const RowLogits& logits, const MaskJob* mask);
   void sample_row(Sequence& sequence, const tensor::Array& logits, const MaskJob& mask);
   void deliver(Sequence& sequence, Sampled sampled);
+  /// Keeps what the row's answer has come to, where that is due.
+  void checkpoint(Sequence& sequence);
   void end(Sequence& sequence, Finish finish);
   void fail_row(Sequence& sequence, std::string what);
   void remove_ended();
@@ -90,6 +96,8 @@ class Scheduler {
   MaskWorker mask_worker_;
   Pace pace_;
   std::uint64_t next_id_ = 1;
+  std::size_t counted_rows_ = 0;  // when count_bytes() last counted
+  Sequence::Clock::time_point counted_at_;
   std::deque<Job> waiting_;
   std::vector<std::unique_ptr<Sequence>> rows_;  // in arrival order; null once ended
 };

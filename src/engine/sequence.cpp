@@ -1,5 +1,7 @@
 #include "engine/sequence.h"
 
+#include <algorithm>
+
 namespace hearth::engine {
 
 std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id) {
@@ -12,7 +14,7 @@ std::optional<FinishReason> finish_after(const Sequence& sequence, TokenId id) {
 Usage usage_of(const Sequence& s, Sequence::Clock::time_point now) {
   using Seconds = std::chrono::duration<double>;
   Usage usage{.prompt_tokens = s.prompt_tokens(),
-              .cached_tokens = s.blocks.taken,
+              .cached_tokens = std::min(s.blocks.taken, s.prompt_tokens()),
               .completion_tokens = s.generated,
               .queue_seconds = Seconds(s.admitted - s.submitted).count()};
   if (s.generated > 0) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/checkpoints.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/prompt_cache/row_blocks.h"
@@ -28,14 +29,22 @@ struct Sequence {
   std::vector<TokenId> tokens;   // the prompt, then what was generated
   int forwarded = 0;             // of `tokens`, those whose keys and values are in the cache
   int generated = 0;
-  std::vector<Sampled> scores;  // of the prompt's tokens, where they are asked for
+  int replayed = 0;                           // of `generated`, tokens of a checkpoint
+  std::shared_ptr<Checkpoints::Claim> claim;  // on the answer's checkpoint; null: it is not kept
+  std::vector<Sampled> scores;                // of the prompt's tokens, where they are asked for
   Clock::time_point submitted, admitted, first_token;
 
   int prompt_tokens() const { return int(request.prompt.size()); }
-  bool decoding() const { return generated > 0; }
+  /// What is there before a token is sampled: the prompt, and what a checkpoint had.
+  int known_tokens() const { return prompt_tokens() + replayed; }
+  std::span<const TokenId> answer() const { return std::span(tokens).subspan(prompt_tokens()); }
+  bool decoding() const { return generated > replayed; }
   Candidate candidate() const { return {id, int(tokens.size()) - forwarded, decoding()}; }
   /// Whether a step that forwards `n` more tokens reaches the end of what is known.
   bool samples_after(int n) const { return forwarded + n == int(tokens.size()); }
+  /// Most tokens that a step at tier l1 may bring: a prompt's last one and what was generated run
+  /// alone, as they did the first time.
+  int l1_step_limit() const { return std::max(prompt_tokens() - 1 - forwarded, 1); }
   /// Whether its prompt is under way and is to be scored.
   bool scores_prompt() const { return request.score_prompt && !decoding(); }
 };

@@ -2,6 +2,7 @@
 // sampled, then exactly one Finish.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -51,7 +52,8 @@ using StreamItem = std::variant<Sampled, ScoredPrompt, Finish>;
 /// lets `capacity` tokens pile up is cancelled.
 class TokenStream {
  public:
-  explicit TokenStream(std::size_t capacity = 8192) : capacity_(capacity) {}
+  static constexpr std::size_t usual_capacity = 8192;
+  explicit TokenStream(std::size_t capacity = usual_capacity) : capacity_(capacity) {}
 
   // --- reader
   /// Next item without waiting; none when there is nothing yet.
@@ -63,14 +65,21 @@ class TokenStream {
   void on_ready(std::function<void()> notify);
   /// The engine drops the row before its next step or chunk; a Finish still arrives.
   void cancel() { stop_.request_stop(); }
+  /// As cancel(), and the reader has its whole answer.
+  void stop() {
+    satisfied_ = true;
+    cancel();
+  }
 
   // --- engine
   bool cancelled() const { return stop_.stop_requested(); }
+  bool satisfied() const { return satisfied_; }
   void push(StreamItem item);
 
  private:
   const std::size_t capacity_;
   std::stop_source stop_;
+  std::atomic<bool> satisfied_{false};
   mutable std::mutex mutex_;  // guards items_ and notify_
   std::condition_variable ready_;
   std::deque<StreamItem> items_;

@@ -68,9 +68,11 @@ void add_engine(Gauges& gauges, const engine::EngineStats& stats) {
   gauges.kv_projected_bytes += stats.kv_projected_bytes;
   gauges.kv_budget_bytes += stats.kv_budget_bytes;
   gauges.memory_budget_bytes = std::max(gauges.memory_budget_bytes, stats.memory_budget_bytes);
+  gauges.safe_context = std::max(gauges.safe_context, stats.safe_context);
   gauges.enforced_context = std::max(gauges.enforced_context, stats.enforced_context);
   gauges.prompt_cache += stats.prompt_cache;
   gauges.ssd_cache += stats.ssd_cache;
+  gauges.checkpoints += stats.checkpoints;
 }
 
 }  // namespace

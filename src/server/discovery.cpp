@@ -62,9 +62,7 @@ Handled list_models(Context& context, Connection& connection, const Route&) {
     co_return;
   }
   Json data = Json::array();
-  for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
-    data.push_back(model_row(context, i));
-  }
+  for (const auto i : context.pool.listed()) data.push_back(model_row(context, i));
   const Json body{{"object", "list"},
                   {"data", data},
                   {"has_more", false},

@@ -34,6 +34,7 @@ Handled show_model(Context&, Connection&, const Route&);
 /// The processes that run the models.
 Handled engine_process(Context&, Connection&, const Route&);
 /// A worker's end, by its parent.
+Handled share(Context&, Connection&, const Route&);
 Handled drain(Context&, Connection&, const Route&);
 Handled stats(Context&, Connection&, const Route&);
 Handled metrics(Context&, Connection&, const Route&);

@@ -24,6 +24,12 @@ class Host {
   /// Frees what the model holds and calls `done` when it is free.
   virtual void unload(ServedPtr served, Unloaded done) = 0;
 
+  /// A model that is here has this share of what all divide.
+  virtual void share(const ServedPtr& served, const engine::Share& share) = 0;
+
+  /// The catalog has so many models now.
+  virtual void grow(std::size_t models) { (void)models; }
+
   /// No load is wanted any more: nothing that is under way may keep the I/O thread from its end.
   virtual void stop() {}
 

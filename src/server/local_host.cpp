@@ -35,11 +35,11 @@ void LocalHost::enqueue(Job job) {
   if (!jobs_.push(job)) log::error("the pool has too much to do");  // a bound that is never met
 }
 
-Result<ServedPtr> LocalHost::load_now(std::size_t model) {
+Result<ServedPtr> LocalHost::load_now(const services::CatalogModel& entry) {
   try {
-    auto loaded = load_(model);
+    auto loaded = load_(entry);
     if (!loaded) return hearth::fail(loaded.error());
-    return serve_here(std::move(*loaded), models_[model]);
+    return serve_here(std::move(*loaded), entry);
   } catch (const std::exception& e) {
     return hearth::fail(ErrorCode::internal, e.what());
   }
@@ -47,8 +47,8 @@ Result<ServedPtr> LocalHost::load_now(std::size_t model) {
 
 void LocalHost::load(std::size_t model, Loaded done) {
   loading_ = true;
-  enqueue([this, model, done = std::move(done)]() mutable {
-    auto served = load_now(model);
+  enqueue([this, entry = models_[model], done = std::move(done)]() mutable {
+    auto served = load_now(entry);
     loading_ = false;
     boost::asio::post(io_, [done = std::move(done), served = std::move(served)]() mutable {
       done(std::move(served));
@@ -60,6 +60,13 @@ void LocalHost::unload(ServedPtr served, Unloaded done) {
   enqueue([this, served = std::move(served), done = std::move(done)]() mutable {
     let_go(std::move(served));
     boost::asio::post(io_, std::move(done));
+  });
+}
+
+void LocalHost::share(const ServedPtr& served, const engine::Share& share) {
+  if (!served->model || !served->model->engine) return;
+  enqueue([model = std::weak_ptr(served->model), share] {
+    if (const auto held = model.lock()) held->engine->share(share);
   });
 }
 

@@ -14,7 +14,8 @@ namespace hearth::server {
 
 class LocalHost : public Host {
  public:
-  using Load = std::function<Result<std::shared_ptr<services::LoadedModel>>(std::size_t model)>;
+  using Load = std::function<Result<std::shared_ptr<services::LoadedModel>>(
+      const services::CatalogModel& entry)>;
 
   /// @param models  outlives this
   /// @param load    runs on the host's thread
@@ -24,12 +25,13 @@ class LocalHost : public Host {
 
   void load(std::size_t model, Loaded done) override;
   void unload(ServedPtr served, Unloaded done) override;
+  void share(const ServedPtr& served, const engine::Share& share) override;
   bool close(std::vector<ServedPtr> served) override;
 
  private:
   using Job = std::function<void()>;
   void enqueue(Job job);
-  Result<ServedPtr> load_now(std::size_t model);
+  Result<ServedPtr> load_now(const services::CatalogModel& entry);
   void run(const std::stop_token& stop);
 
   boost::asio::io_context& io_;

@@ -153,6 +153,17 @@ void Metrics::print_ssd_cache(const engine::DiskCacheStats& cache, std::string& 
   value(out, "hearth_ssd_cache_bytes", "gauge", "Bytes of these files.", cache.bytes);
 }
 
+void Metrics::print_checkpoints(const engine::CheckpointStats& now, std::string& out) {
+  value(out, "hearth_checkpoints_written_total", "counter", "Checkpoints of answers written.",
+        now.written);
+  value(out, "hearth_checkpoints_failed_total", "counter", "Checkpoints that were refused.",
+        now.failed);
+  value(out, "hearth_checkpoints_resumed_total", "counter", "Answers that went on from one.",
+        now.resumed);
+  value(out, "hearth_checkpoints_replayed_tokens_total", "counter",
+        "Tokens that were said again without being generated.", now.replayed_tokens);
+}
+
 void Metrics::print_engine(const Gauges& gauges, std::string& out) {
   value(out, "hearth_rows_max", "gauge", "Rows that may be active.", gauges.rows_max);
   value(out, "hearth_rows_active", "gauge", "Rows that the engine decodes.", gauges.rows_active);
@@ -169,6 +180,7 @@ void Metrics::print_engine(const Gauges& gauges, std::string& out) {
         "Tokens that the engine sampled, those of rows given up too.", gauges.tokens_sampled);
   print_prompt_cache(gauges.prompt_cache, out);
   if (!gauges.ssd_cache.folder.empty()) print_ssd_cache(gauges.ssd_cache, out);
+  if (gauges.checkpoints.every > 0) print_checkpoints(gauges.checkpoints, out);
   value(out, "hearth_kv_bytes", "gauge", "Bytes of KV caches.", gauges.kv_bytes);
   value(out, "hearth_memory_active_bytes", "gauge", "MLX memory in use.", gauges.memory_active);
   value(out, "hearth_memory_peak_bytes", "gauge", "MLX memory at its peak.", gauges.memory_peak);

@@ -48,8 +48,10 @@ struct Gauges {
   std::size_t kv_budget_bytes = 0;      // 0: none
   std::size_t memory_budget_bytes = 0;  // 0: none
   int enforced_context = 0;             // tokens; 0: none
+  int safe_context = 0;                 // tokens
   engine::PromptCacheStats prompt_cache;
   engine::DiskCacheStats ssd_cache;
+  engine::CheckpointStats checkpoints;
   std::size_t memory_active = 0;
   std::size_t memory_peak = 0;
   std::size_t memory_cache = 0;
@@ -90,6 +92,7 @@ struct Metrics {
   void print_answers(std::string& out) const;
   static void print_prompt_cache(const engine::PromptCacheStats& cache, std::string& out);
   static void print_ssd_cache(const engine::DiskCacheStats& cache, std::string& out);
+  static void print_checkpoints(const engine::CheckpointStats& checkpoints, std::string& out);
   static void print_engine(const Gauges& gauges, std::string& out);
 };
 

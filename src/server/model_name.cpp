@@ -13,11 +13,11 @@ constexpr std::size_t named_in_errors = 20;
 /// What there is instead.
 std::string there_is(const Context& context) {
   std::string list;
-  const auto& models = context.pool.models();
-  for (std::size_t i = 0; i < models.size() && i < named_in_errors; ++i) {
-    list += fmt::format("{}\"{}\"", i > 0 ? ", " : "", models[i].id);
+  const auto listed = context.pool.listed();
+  for (std::size_t i = 0; i < listed.size() && i < named_in_errors; ++i) {
+    list += fmt::format("{}\"{}\"", i > 0 ? ", " : "", context.pool.models()[listed[i]].id);
   }
-  if (models.size() > named_in_errors) list += ", ...";
+  if (listed.size() > named_in_errors) list += ", ...";
   return list;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -40,6 +41,45 @@ void ModelPool::open(
   for (const auto& model : models_) rows_.push_back(absent_row(model));
   policy_.emplace(limits, services::pool_models(models_));
   host_ = make_host(models_);
+}
+
+void ModelPool::refresh(std::vector<services::CatalogModel> found) {
+  for (std::size_t i = 1; i < models_.size(); ++i) {
+    auto& known = models_[i];
+    known.gone = std::ranges::find(found, known.id, &services::CatalogModel::id) == found.end();
+    if (known.gone) policy_->retire(i);
+  }
+  for (auto& entry : found) take(std::move(entry));
+  host_->grow(models_.size());
+  act();
+}
+
+/// A model that is new or may have changed.
+void ModelPool::take(services::CatalogModel entry) {
+  const auto at = std::ranges::find(models_, entry.id, &services::CatalogModel::id);
+  const auto i = std::size_t(at - models_.begin());
+  if (i == 0) return;
+  auto known = services::pool_models({&entry, 1}).front();
+  if (at == models_.end()) {
+    served_.emplace_back();
+    down_.emplace_back();
+    rows_.push_back(absent_row(entry));
+    models_.push_back(std::move(entry));
+    policy_->add(std::move(known));
+    return;
+  }
+  policy_->change(i, std::move(known));
+  if (policy_->state(i) != PoolPolicy::State::absent) return;
+  if (at->path != entry.path) rows_[i] = absent_row(entry);
+  *at = std::move(entry);
+}
+
+std::vector<std::size_t> ModelPool::listed() const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (!models_[i].gone) out.push_back(i);
+  }
+  return out;
 }
 
 ServedPtr ModelPool::resident(std::size_t model) const {
@@ -107,6 +147,7 @@ void ModelPool::carry_out(const Decision& decision) {
     retire(*served_[model]);
     host_->unload(std::exchange(served_[model], nullptr), [this, model] {
       policy_->unloaded(model);
+      share_out();
       act();
     });
     return;
@@ -128,6 +169,7 @@ void ModelPool::finish_load(std::size_t model, Result<ServedPtr> outcome) {
     served_[model] = *outcome;
     rows_[model] = served_[model]->row;
     policy_->loaded(model, served_[model]->bytes, PoolPolicy::Clock::now());
+    share_out();
   } else {
     log::warn("{} was not loaded: {}", models_[model].id, outcome.error().message);
     policy_->failed(model, outcome.error());
@@ -139,6 +181,7 @@ void ModelPool::lost(std::size_t model, bool again) {
   served_[model].reset();
   if (!again) down_[model] = gone_for_good(models_[model].id);
   policy_->lost(model, again);
+  share_out();
   act();
 }
 
@@ -159,6 +202,27 @@ void ModelPool::retire(const Served& served) {
   retired_.steps += stats.steps;
   retired_.prompt_cache.retire(stats.prompt_cache);
   retired_.ssd_cache.retire(stats.ssd_cache);
+  retired_.checkpoints.retire(stats.checkpoints);
+}
+
+void ModelPool::share_out() {
+  std::size_t weights = 0;
+  int engines = 0;
+  for (const auto& served : served_) {
+    weights += served ? served->bytes : 0;
+    engines += served != nullptr;
+  }
+  std::map<const Served*, engine::Share> shares;
+  for (const auto& served : served_) {
+    if (!served) continue;
+    const engine::Share share{.engines = engines, .others = weights - served->bytes};
+    const auto told = shares_.find(served.get());
+    if ((told == shares_.end() ? engine::Share() : told->second) != share) {
+      host_->share(served, share);
+    }
+    shares[served.get()] = share;
+  }
+  shares_ = std::move(shares);
 }
 
 /// Wakes when a model has been idle for long enough.

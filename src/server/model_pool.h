@@ -58,7 +58,14 @@ class ModelPool {
                 make_host);
   bool is_open() const { return policy_.has_value(); }
 
+  /// What there is to be asked for now, but for the first, which stays. A model that is gone keeps
+  /// its place in the list.
+  void refresh(std::vector<services::CatalogModel> found);
+
+  /// All that were ever known, those that are gone too.
   const std::vector<services::CatalogModel>& models() const { return models_; }
+  /// Of them, those that may be asked for.
+  std::vector<std::size_t> listed() const;
   /// Null while it is not resident.
   ServedPtr resident(std::size_t model) const;
   /// Whether it is or was resident: its row is complete.
@@ -99,9 +106,12 @@ class ModelPool {
     std::function<void(Result<ServedPtr>)> tell;
   };
 
+  void take(services::CatalogModel entry);
   void act();
   void carry_out(const Decision& decision);
   void retire(const Served& served);
+  /// Tells every resident model its share of what all divide, where it changed.
+  void share_out();
   void finish_load(std::size_t model, Result<ServedPtr> outcome);
   void leave(Ticket ticket);
   void set_timer();
@@ -111,7 +121,8 @@ class ModelPool {
   std::vector<services::CatalogModel> models_;
   std::unique_ptr<Host> host_;
   std::optional<services::PoolPolicy> policy_;
-  std::vector<ServedPtr> served_;  // null: not resident
+  std::vector<ServedPtr> served_;                  // null: not resident
+  std::map<const Served*, engine::Share> shares_;  // that were told last; else one has it all
   std::vector<Json> rows_;
   std::vector<std::optional<Error>> down_;
   std::map<Ticket, Waiting> waiting_;

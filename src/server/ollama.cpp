@@ -184,7 +184,7 @@ Json running_models(const Context& context) {
 
 Json installed_models(const Context& context) {
   Json installed = Json::array();
-  for (std::size_t i = 0; i < context.pool.models().size(); ++i) {
+  for (const auto i : context.pool.listed()) {
     installed.push_back(model_entry(context, known(context, i)));
   }
   return {{"models", std::move(installed)}};

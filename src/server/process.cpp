@@ -1,4 +1,5 @@
-// What only processes are about: GET /engine, and POST /admin/drain on a worker's own socket.
+// What only processes are about: GET /engine, and what a parent tells a worker on its own socket.
+#include "server/generate.h"
 #include "server/handlers.h"
 #include "server/worker.h"
 #include "server/worker_host.h"
@@ -45,6 +46,18 @@ Handled drain(Context& context, Connection& connection, const Route&) {
   const Json body{{"draining", true}};
   co_await connection.reply(json_reply(200, body));
   context.begin_stop();
+}
+
+/// What its parent's models divide among them.
+Handled share(Context& context, Connection& connection, const Route&) {
+  const auto body = object_body(connection.request().body);
+  const auto first = context.first_model();
+  if (body && first && first->model && first->model->engine) {
+    first->model->engine->share(
+        {.engines = body->value("engines", 1), .others = body->value("others", std::size_t{0})});
+  }
+  const Json done = Json::object();
+  co_await connection.reply(json_reply(200, done));
 }
 
 }  // namespace hearth::server

@@ -7,6 +7,7 @@
 #include "server/handlers.h"
 #include "services/chat/fields.h"
 #include "services/chat/generation.h"
+#include "services/chat/prompt.h"
 #include "services/chat/responses_history.h"
 
 namespace hearth::server {
@@ -21,6 +22,7 @@ bool fits(const Json& body, const services::LoadedModel& model,
           const services::ServerDefaults& defaults) {
   const auto request = openai_responses.parse(body, model.id);
   if (!request) return true;
+  if (!services::may_fit(model, request->input)) return false;
   const auto ids = services::prompt_ids(model, *request, defaults);
   return !ids || int(ids->size()) < model.info.context_length;
 }

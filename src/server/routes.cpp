@@ -57,7 +57,7 @@ const std::array all_routes{
 };
 
 /// On a worker's own socket alone.
-const Route drain_route{"POST", "/admin/drain", drain};
+const Route parents_routes[] = {{"POST", "/admin/drain", drain}, {"POST", "/admin/share", share}};
 
 bool matches(const Route& route, std::string_view path) {
   if (!route.path.ends_with("/*")) return route.path == path;
@@ -127,7 +127,9 @@ Choice choose(const Context& context, HttpRequest& request) {
     return {nullptr, error_at(request.path, host.error())};
   }
   const bool of_parent = !context.options.unix_socket.empty();
-  if (of_parent && request.path == drain_route.path) return {&drain_route, {}};
+  for (const Route& route : parents_routes) {
+    if (of_parent && request.path == route.path) return {&route, {}};
+  }
   const auto found = find_routes(request.path);
   if (found.empty()) return {nullptr, not_found(request)};
   if (request.method == "OPTIONS") {

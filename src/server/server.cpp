@@ -229,8 +229,7 @@ void Server::set_model(std::shared_ptr<services::LoadedModel> model) {
 std::unique_ptr<Host> Server::Impl::make_host(ModelSetup& setup,
                                               const std::vector<services::CatalogModel>& models) {
   if (!setup.workers) {
-    auto load = [&models, load = std::move(setup.load)](std::size_t i) { return load(models[i]); };
-    return std::make_unique<LocalHost>(context.io, models, std::move(load));
+    return std::make_unique<LocalHost>(context.io, models, std::move(setup.load));
   }
   auto host = std::make_unique<WorkerHost>(
       context.io, models, std::move(*setup.workers),
@@ -260,6 +259,12 @@ void Server::serve_models(ModelSetup given) {
       impl->begin_stop();
     });
     context.wake_all();
+  });
+}
+
+void Server::refresh_models(std::vector<services::CatalogModel> models) {
+  asio::post(impl_->context.io, [impl = impl_.get(), models = std::move(models)]() mutable {
+    if (impl->context.pool.is_open()) impl->context.pool.refresh(std::move(models));
   });
 }
 

@@ -85,6 +85,9 @@ class Server {
   /// Says which models there are and loads the first. Once. When that load fails, those that wait
   /// get its error, the server ends and wait() returns it.
   void serve_models(ModelSetup setup);
+  /// Says which models there are now, after serve_models(). The first stays what it is; one that is
+  /// gone answers nobody any more and is unloaded when nobody uses it. Any thread.
+  void refresh_models(std::vector<services::CatalogModel> models);
   /// serve_models() with one that is loaded already.
   void set_model(std::shared_ptr<services::LoadedModel> model);
   /// Ends with this error: waiting requests get it, and wait() returns it.

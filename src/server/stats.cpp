@@ -60,6 +60,14 @@ Json ssd_cache_block(const engine::DiskCacheStats& now) {
           {"longest_durable_prefix_tokens", now.longest_prefix}};
 }
 
+Json checkpoints_block(const engine::CheckpointStats& now) {
+  return {{"every", now.every},
+          {"written", now.written},
+          {"failed", now.failed},
+          {"resumed", now.resumed},
+          {"replayed_tokens", now.replayed_tokens}};
+}
+
 Json kv_block(const engine::ModelInfo& info) {
   return {{"mode", "bf16"},
           {"layers", {{"bf16", info.global_layers + info.sliding_layers}}},
@@ -67,7 +75,7 @@ Json kv_block(const engine::ModelInfo& info) {
 }
 
 Json admission_block(const engine::ModelInfo& info, const Gauges& now) {
-  return {{"max_safe_context", unless_zero(std::size_t(info.safe_context))},
+  return {{"max_safe_context", unless_zero(std::size_t(now.safe_context))},
           {"enforced_context_tokens", unless_zero(std::size_t(now.enforced_context))},
           {"memory_budget_bytes", unless_zero(now.memory_budget_bytes)},
           {"usable_bytes", info.usable_bytes},
@@ -106,7 +114,7 @@ Json pool_block(const Context& context) {
   const auto& limits = policy.limits();
   const auto budget = limits.memory_bytes;
   return {{"configured", limits.resident},
-          {"known", catalog.size()},
+          {"known", context.pool.listed().size()},
           {"bytes", policy.bytes()},
           {"max_bytes", budget > 0 ? Json(budget) : Json()},
           {"models", std::move(models)}};
@@ -129,6 +137,7 @@ Json stats_body(Context& context) {
             {"prompt_cache", prompt_cache_block(now.prompt_cache)},
             {"response_store", context.responses.stats()}};
   if (!now.ssd_cache.folder.empty()) body["ssd_cache"] = ssd_cache_block(now.ssd_cache);
+  if (now.checkpoints.every > 0) body["checkpoints"] = checkpoints_block(now.checkpoints);
   if (context.pool.is_open()) body["pool"] = pool_block(context);
   const auto first = context.first_model();
   if (!first || !first->model) return body;

@@ -200,6 +200,23 @@ asio::awaitable<void> WorkerHost::drain(std::shared_ptr<Worker> worker) {
   if (!stopping_) worker->signal(SIGKILL);  // it has ended, unless the time is over
 }
 
+void WorkerHost::share(const ServedPtr& served, const engine::Share& share) {
+  const Json body{{"engines", share.engines}, {"others", share.others}};
+  asio::co_spawn(io_, tell(served->worker, post_request("/admin/share", body.dump())),
+                 asio::detached);
+}
+
+/// Sends a worker what needs no answer.
+asio::awaitable<void> WorkerHost::tell(std::shared_ptr<Worker> worker, std::string request) {
+  const auto changed = std::make_shared<Wakeup>(io_);
+  const auto exchange =
+      Exchange::start(io_, worker->socket(), request, [changed] { changed->notify(); });
+  while (!exchange->complete() && !exchange->broken() && !stopping_) {
+    co_await changed->wait_for(look_again);
+  }
+  exchange->close();
+}
+
 void WorkerHost::stop() {
   stopping_ = true;
   for (Slot& slot : slots_) {

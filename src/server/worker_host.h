@@ -33,6 +33,8 @@ class WorkerHost : public Host {
 
   void load(std::size_t model, Loaded done) override;
   void unload(ServedPtr served, Unloaded done) override;
+  void share(const ServedPtr& served, const engine::Share& share) override;
+  void grow(std::size_t models) override { slots_.resize(models); }
   void stop() override;
   bool close(std::vector<ServedPtr> served) override;
 
@@ -56,6 +58,7 @@ class WorkerHost : public Host {
   asio::awaitable<bool> ask_row(std::size_t model, const std::shared_ptr<Worker>& worker,
                                 std::chrono::steady_clock::time_point until);
   asio::awaitable<void> drain(std::shared_ptr<Worker> worker);
+  asio::awaitable<void> tell(std::shared_ptr<Worker> worker, std::string request);
   void become_ready(std::size_t model, const std::shared_ptr<Worker>& worker, const Json& row);
   void ended(std::size_t model, const std::string& how);
   void settle(std::size_t model, Result<ServedPtr> outcome);

@@ -155,6 +155,7 @@ Result<std::shared_ptr<LoadedModel>> load_model(const fs::path& model,
   out->defaults = loaded_texts->defaults;
   out->engine = std::move(*engine);
   out->info = out->engine->info();
+  out->checkpoints = options.checkpoint_every > 0;
   out->submit = [engine = out->engine.get()](engine::GenerateRequest request) {
     return engine->submit(std::move(request));
   };

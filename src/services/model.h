@@ -31,6 +31,7 @@ struct LoadedModel {
   GenerationDefaults defaults;
   std::unique_ptr<engine::Engine> engine;  // null where `submit` is scripted
   engine::ModelInfo info;                  // the engine's
+  bool checkpoints = false;                // the engine keeps answers as they grow
   /// Made when a request first asks for a constraint.
   std::shared_ptr<text::LazyGrammars> grammars = std::make_shared<text::LazyGrammars>();
 

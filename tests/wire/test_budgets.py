@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import json
+import re
+import time
 
 import serving
 
@@ -51,3 +53,19 @@ def test_the_memory_budget_bounds_the_context(tiny, server):
         answer = ask(small, max_tokens=3000)
         assert answer.status_code == 200
         assert answer.json()["usage"]["total_tokens"] <= admission["enforced_context_tokens"]
+
+
+def test_a_prompt_of_megabytes_is_refused_before_it_is_tokenised(server):
+    words = "The quick brown fox. " * 500_000  # 10 MB, which take 20 s to tokenise
+    for path, body in {"/v1/chat/completions": {"messages": [{"role": "user", "content": words}]},
+                       "/v1/completions": {"prompt": words},
+                       "/v1/messages": {"max_tokens": 5, "messages": [{"role": "user", "content": words}]},
+                       "/v1/responses": {"input": words}}.items():
+        began = time.monotonic()
+        answer = server.http.post(path, json=body)
+        assert time.monotonic() - began < 5, path
+        assert answer.status_code == 400
+        message = answer.json()["error"]["message"]
+        found = re.search(r"prompt is too long: (\d+) tokens > 4095 maximum \(at least", message)
+        assert 4095 < int(found[1]) < 2_500_001
+    assert ask(server, max_tokens=2).status_code == 200

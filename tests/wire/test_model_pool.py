@@ -1,6 +1,7 @@
 """`serve --model-pool`: models come when they are named and go when there is no room or no use."""
 import json
 import shutil
+import signal
 import socket
 import time
 
@@ -147,6 +148,83 @@ def test_a_models_section_of_the_config_file_counts_for_it(root, tmp_path):
         refused = server.ask("tiny-a")  # the only place is pinned
         assert refused.status_code == 503 and refused.json()["error"]["code"] == "model_unavailable"
         assert server.resident() == {"house/b"}
+
+
+@pytest.mark.parametrize("flags", [(), ("--isolate",)])
+def test_a_models_context_is_what_its_section_says_else_the_flag(root, tmp_path, flags):
+    config = tmp_path / "config.toml"
+    config.write_text('[models."tiny-b"]\ncontext = 300\n')
+    with pools.Pool(root, "--model-pool", 2, "--config", config, "--context", 600, *flags) as server:
+        for name, context in {"tiny-a": 600, "tiny-b": 300}.items():
+            row = server.http.get(f"/v1/models/{name}").json()
+            assert row["context_window"] == row["max_input_tokens"] == context
+            answer = server.ask(name, max_tokens=None, ignore_eos=True).json()
+            assert answer["usage"]["total_tokens"] <= context
+            refused = server.ask(name, "word " * context)
+            assert refused.status_code == 400 and refused.json()["error"]["code"] == "context_length_exceeded"
+            assert server.http.get(f"/v1/models/{name}").json()["context_window"] == context
+
+
+@pytest.mark.parametrize("flags", [(), ("--isolate",)])
+def test_sighup_looks_for_models_again(root, tmp_path, flags):
+    models = tmp_path / "models"
+    for name in ("tiny-a", "tiny-b"):
+        shutil.copytree(root / name, models / name)
+
+    def listed():
+        return [row["id"] for row in server.http.get("/v1/models").json()["data"]]
+
+    def hang_up():
+        server.process.send_signal(signal.SIGHUP)
+
+    with pools.Pool(models, "--model-pool", 3, *flags) as server:
+        said = server.say("tiny-b")
+        shutil.copytree(root / "tiny-c", models / "tiny-c")
+        assert server.ask("tiny-c").status_code == 404
+        hang_up()
+        server.wait_for(lambda: listed() == ["tiny-a", "tiny-b", "tiny-c"], "the new model is listed")
+        assert server.say("tiny-c")
+        (models / "tiny-b").rename(tmp_path / "aside")
+        hang_up()
+        server.wait_for(lambda: listed() == ["tiny-a", "tiny-c"], "the model that is gone is not")
+        server.wait_for(lambda: server.resident() == {"tiny-a", "tiny-c"}, "nor is it loaded any more")
+        gone = server.ask("tiny-b")
+        assert gone.status_code == 404 and gone.json()["error"]["code"] == "model_not_found"
+        (tmp_path / "aside").rename(models / "tiny-b")
+        hang_up()
+        server.wait_for(lambda: "tiny-b" in listed(), "it is back")
+        assert server.say("tiny-b") == said
+
+
+@pytest.mark.parametrize("flags", [(), ("--isolate",)])
+def test_the_prompt_cache_is_one_for_all_models(root, flags):
+    cap = 64 << 20
+
+    def held():
+        return [server.http.get("/stats").json()["prompt_cache"]["max_bytes"],
+                server.metric("hearth_prompt_cache_max_bytes")]
+
+    with pools.Pool(root, "--model-pool", 2, "--prompt-cache", f"{cap}B", *flags) as server:
+        assert held() == [cap, cap]
+        server.say("tiny-b")
+        server.wait_for(lambda: held()[1] == cap and (not flags or held()[0] == cap // 2), "two halves")
+        server.say("tiny-c"), server.say("tiny-c")
+        server.wait_for(lambda: held()[1] == cap, "one went, one came")
+
+
+def test_the_memory_budget_is_one_for_all_models(root):
+    weights = sum(path.stat().st_size for path in (root / "tiny-b").glob("*.safetensors"))
+    budget = 2 * weights + 512 * 550_000 + 400_000  # both models and a short answer
+    with pools.Pool(root, "--model-pool", 2, "--memory-budget", budget / 1e9) as server:
+        def context():
+            return server.http.get("/stats").json()["admission"]["enforced_context_tokens"]
+
+        alone = context()
+        server.say("tiny-b")
+        server.wait_for(lambda: context() < alone, "the other model leaves less room")
+        assert server.pool()["max_bytes"] <= budget
+        refused = server.ask("tiny-a", "word " * 2500)
+        assert refused.status_code == 400 and refused.json()["error"]["code"] == "context_over_budget"
 
 
 def test_a_wrong_value_of_a_section_or_pin_ends_the_start(root, tmp_path):

@@ -88,6 +88,11 @@ std::vector<CachedBlock> BlockIndex::shrink() {
   return gone;
 }
 
+std::vector<CachedBlock> BlockIndex::resize(std::size_t max_bytes) {
+  max_bytes_ = max_bytes;
+  return shrink();
+}
+
 void BlockIndex::touch(std::span<const BlockKey> chain, std::string_view session,
                        Clock::time_point now) {
   for (std::size_t i = chain.size(); i-- > 0;) {

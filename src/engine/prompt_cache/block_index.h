@@ -28,6 +28,9 @@ class BlockIndex {
   /// @return  what had to leave for it; it may be among them
   std::vector<CachedBlock> put(CachedBlock block, bool keeps_tail, Clock::time_point now);
 
+  /// Sets the budget. @return  what had to leave for it
+  std::vector<CachedBlock> resize(std::size_t max_bytes);
+
   /// The chain was used: its first block is the most recent now, so that ends leave before
   /// beginnings. With a session its blocks are passed over once when their turn to leave comes.
   void touch(std::span<const BlockKey> chain, std::string_view session, Clock::time_point now);
@@ -71,7 +74,7 @@ class BlockIndex {
   CachedBlock remove(Nodes::iterator node);
   std::vector<CachedBlock> shrink();
 
-  const std::size_t max_bytes_;
+  std::size_t max_bytes_;
   std::size_t bytes_ = 0;
   Nodes order_;                      // most recently used first
   std::list<BlockKey> loose_tails_;  // oldest last: tails that leave before any block

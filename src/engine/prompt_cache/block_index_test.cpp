@@ -203,5 +203,19 @@ TEST(BlockIndexTest, HoldsItsInvariantsThroughRandomUse) {
   }
 }
 
+TEST(BlockIndex, ASmallerBudgetHasTheOldestLeave) {
+  BlockIndex index(100'000);
+  put_chain(index, {1, 2, 3});
+  put_chain(index, {4, 5, 6});
+  const auto gone = index.resize(4'000);
+  EXPECT_FALSE(gone.empty());
+  EXPECT_EQ(held(index, {4, 5, 6}), 6 - int(gone.size()));
+  EXPECT_LE(index.bytes(), 4'000u);
+  EXPECT_TRUE(index.check_invariants());
+  EXPECT_TRUE(index.resize(100'000).empty());
+  put_chain(index, {1, 2, 3});
+  EXPECT_EQ(held(index, {1, 2, 3}), 3);
+}
+
 }  // namespace
 }  // namespace hearth::engine

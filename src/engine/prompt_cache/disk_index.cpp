@@ -98,14 +98,6 @@ Result<void> for_all(sqlite3* database, const char* sql, const Items& items, con
   return execute(database, "COMMIT");
 }
 
-std::int64_t age_of(const fs::path& file) {
-  std::error_code ignored;
-  const auto written = fs::last_write_time(file, ignored);
-  const auto age = fs::file_time_type::clock::now() - written;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now - age).count();
-}
-
 /// The block files of a folder and their sizes. Deletes what was left unfinished.
 std::map<PartId, std::size_t> files_in(const fs::path& folder) {
   std::map<PartId, std::size_t> found;
@@ -121,6 +113,14 @@ std::map<PartId, std::size_t> files_in(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::int64_t last_used(const fs::path& file) {
+  std::error_code ignored;
+  const auto written = fs::last_write_time(file, ignored);
+  const auto age = fs::file_time_type::clock::now() - written;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now - age).count();
+}
 
 void DiskIndex::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
@@ -187,7 +187,7 @@ Result<void> DiskIndex::remove(std::span<const PartId> ids) {
 std::vector<DiskRow> rows_of_files(const fs::path& folder) {
   std::vector<DiskRow> rows;
   for (const auto& [id, bytes] : files_in(folder)) {
-    rows.push_back({.id = id, .bytes = bytes, .used = age_of(folder / file_name(id))});
+    rows.push_back({.id = id, .bytes = bytes, .used = last_used(folder / file_name(id))});
   }
   return rows;
 }

@@ -49,6 +49,9 @@ class DiskIndex {
 /// deleted.
 std::vector<DiskRow> rows_of_files(const std::filesystem::path& folder);
 
+/// When a file was last used, by the time of its last change: microseconds since 1970.
+std::int64_t last_used(const std::filesystem::path& file);
+
 /// Brings the rows of an index and the files of its folder together: rows without a file go, files
 /// without a row get one.
 /// @return every file there is

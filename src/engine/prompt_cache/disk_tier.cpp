@@ -11,12 +11,14 @@ namespace hearth::engine {
 namespace {
 
 constexpr auto tick = std::chrono::seconds(1);
-constexpr auto pause = std::chrono::seconds(30);  // after a write that the system refused
+constexpr auto between_looks = std::chrono::seconds(30);  // at what other models keep
+constexpr auto pause = std::chrono::seconds(30);          // after a write that the system refused
 
 }  // namespace
 
 DiskTier::DiskTier(Settings settings)
-    : settings_(std::move(settings)), folder_(settings_.folder / settings_.space) {
+    : settings_(std::move(settings)), folder_(settings_.folder / settings_.space),
+      others_(settings_.folder, settings_.space) {
   stats_.folder = settings_.folder;
   stats_.max_bytes = settings_.max_bytes;
   open();
@@ -198,13 +200,33 @@ void DiskTier::wrote(const Waiting& item, const Result<std::size_t>& bytes) {
   if (auto put = index_->put({&row, 1}); !put) marked_.insert(item.id);
 }
 
-/// Deletes what was used longest ago until `bytes` more fit.
+void DiskTier::look_at_others() {
+  const auto now = std::chrono::steady_clock::now();
+  const bool much = written_since_ > settings_.max_bytes / 64;  // others may have written as much
+  if (!much && now - looked_at_ < between_looks) return;
+  looked_at_ = now;
+  written_since_ = 0;
+  others_.look();
+}
+
+/// Deletes what was used longest ago, whoever's it is, until `bytes` more fit.
 void DiskTier::make_room(std::unique_lock<std::mutex>& lock, std::size_t bytes) {
+  if (settings_.max_bytes == 0) return;
+  lock.unlock();
+  written_since_ += bytes;
+  look_at_others();
+  lock.lock();
   std::vector<PartId> victims;
-  while (settings_.max_bytes > 0 && stats_.bytes + bytes > settings_.max_bytes &&
-         !by_use_.empty()) {
-    victims.push_back(by_use_.begin()->second);
-    forget(victims.back());
+  while (stats_.bytes + others_.bytes() + bytes > settings_.max_bytes) {
+    const auto oldest = others_.oldest();
+    if (oldest && (by_use_.empty() || *oldest < by_use_.begin()->first)) {
+      others_.drop_oldest();
+    } else if (!by_use_.empty()) {
+      victims.push_back(by_use_.begin()->second);
+      forget(victims.back());
+    } else {
+      break;
+    }
   }
   gone_.insert(gone_.end(), victims.begin(), victims.end());
   lock.unlock();
@@ -224,6 +246,10 @@ void DiskTier::save_marks(std::unique_lock<std::mutex>& lock) {
   const auto gone = std::exchange(gone_, {});
   marked_.clear();
   lock.unlock();
+  // For other models' processes, which look at the times of files.
+  std::error_code ignored;
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& row : rows) fs::last_write_time(folder_ / file_name(row.id), now, ignored);
   auto saved = index_->put(rows);
   if (saved) saved = index_->remove(gone);
   if (!saved) log::debug("{}", saved.error().message);

@@ -12,6 +12,7 @@
 
 #include "engine/prompt_cache/disk_index.h"
 #include "engine/prompt_cache/options.h"
+#include "engine/prompt_cache/other_spaces.h"
 
 namespace hearth::engine {
 
@@ -20,7 +21,7 @@ class DiskTier {
   struct Settings {
     std::filesystem::path folder;  // of all namespaces
     std::string space;             // the namespace: what else decides keys and values
-    std::size_t max_bytes = 0;     // of this namespace's files; 0: no limit
+    std::size_t max_bytes = 0;     // of all files in it; 0: no limit
     std::size_t queue_bytes = std::size_t{256} << 20;  // of blocks that wait to be written
     bool verify = false;                               // check every file at the start
     std::function<void()> every_second;                // runs on the tier's thread
@@ -68,6 +69,7 @@ class DiskTier {
   void run(std::stop_token stop);
   void write_next(std::unique_lock<std::mutex>& lock);
   void wrote(const Waiting& item, const Result<std::size_t>& bytes);
+  void look_at_others();
   void make_room(std::unique_lock<std::mutex>& lock, std::size_t bytes);
   void save_marks(std::unique_lock<std::mutex>& lock);
   void verify_all(std::stop_token stop);
@@ -78,6 +80,9 @@ class DiskTier {
   const Settings settings_;
   const std::filesystem::path folder_;  // of the namespace
   std::optional<DiskIndex> index_;      // of the tier's thread; none: nothing can be written
+  OtherSpaces others_;                  // of the tier's thread
+  std::chrono::steady_clock::time_point looked_at_{};  // when others_ looked
+  std::size_t written_since_ = 0;                      // bytes
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;

@@ -125,17 +125,48 @@ TEST_F(DiskTierTest, TheOldestFilesLeaveUnderTheLimit) {
   EXPECT_FALSE(tier.has(id_of(6)));
 }
 
-TEST_F(DiskTierTest, OtherNamespacesAreLeftAlone) {
-  auto other = settings(3000);
+TEST_F(DiskTierTest, AllModelsOfAFolderShareItsLimit) {
+  const auto bytes_in = [&](const char* space) {
+    std::size_t sum = 0;
+    for (const auto& file : fs::directory_iterator(folder_.path / space)) {
+      if (file.path().extension() == ".hkv") sum += file.file_size();
+    }
+    return sum;
+  };
+  auto other = settings(5000);
   other.space = "other";
   {
     DiskTier tier(other);
-    write(tier, 1);
+    for (TokenId id : {1, 2, 3}) write(tier, id);
   }
-  DiskTier tier(settings(3000));
+  const auto file_of_other = [&](TokenId id) {
+    return folder_.path / "other" / file_name(id_of(id));
+  };
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(file_of_other(2), now - std::chrono::hours(2));
+  fs::last_write_time(file_of_other(1), now - std::chrono::hours(1));
+  fs::last_write_time(file_of_other(3), now + std::chrono::hours(1));
+  std::ofstream(folder_.path / "other" / "a.note") << "somebody's";
+  DiskTier tier(settings(5000));
   EXPECT_FALSE(tier.has(id_of(1)));
-  for (TokenId id = 2; id < 8; ++id) write(tier, id);
-  EXPECT_TRUE(fs::exists(folder_.path / "other" / file_name(id_of(1))));
+  for (TokenId id : {4, 5}) write(tier, id);
+  EXPECT_FALSE(fs::exists(file_of_other(2)));  // the one that was used longest ago
+  EXPECT_TRUE(fs::exists(file_of_other(3)));
+  for (TokenId id = 6; id < 12; ++id) write(tier, id);
+  EXPECT_FALSE(fs::exists(file_of_other(1)));
+  EXPECT_TRUE(fs::exists(file_of_other(3)));
+  EXPECT_TRUE(fs::exists(folder_.path / "other" / "a.note"));
+  EXPECT_TRUE(tier.has(id_of(11)));
+  EXPECT_LE(bytes_in("other") + bytes_in("space"), 5000u);
+}
+
+TEST_F(DiskTierTest, WhatAnotherModelDeletedIsComputedAgain) {
+  DiskTier tier(settings());
+  write(tier, 1);
+  fs::remove(file(1));
+  EXPECT_FALSE(tier.read(id_of(1)));
+  EXPECT_FALSE(tier.has(id_of(1)));
+  EXPECT_EQ(tier.stats().bad_files, 0u);
 }
 
 TEST_F(DiskTierTest, AFolderThatCannotBeUsedIsDoneWithout) {

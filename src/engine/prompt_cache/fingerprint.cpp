@@ -17,19 +17,25 @@ namespace {
 constexpr int format_version = 1;                        // of blocks
 constexpr std::size_t sampled = std::size_t{256} << 10;  // bytes of each end of a file
 
-std::vector<fs::path> files_of(const fs::path& model) {
+/// Those of a model's files that `wanted` picks, or the one that it is.
+std::vector<fs::path> files_of(const fs::path& model, bool (*wanted)(const fs::path&)) {
   std::error_code error;
   if (!fs::is_directory(model, error)) return {model};
   std::vector<fs::path> files;
   for (auto it = fs::directory_iterator(model, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
-    const auto& path = it->path();
-    if (path.extension() == ".safetensors" || path.filename() == "config.json") {
-      files.push_back(path);
-    }
+    if (wanted(it->path())) files.push_back(it->path());
   }
   std::ranges::sort(files);
   return files;
+}
+
+bool is_of_model(const fs::path& path) {
+  return path.extension() == ".safetensors" || path.filename() == "config.json";
+}
+
+bool is_of_tokenizer(const fs::path& path) {
+  return path.filename().string().starts_with("tokenizer");
 }
 
 std::string ends_of(const fs::path& file, std::uintmax_t size) {
@@ -60,8 +66,14 @@ std::string fingerprint(const fs::path& model, const EngineOptions& options, boo
                                  format_version, l1 ? "l1" : "fast", l1 ? options.prefill_chunk : 0,
                                  kernels ? backend.simd : "none", backend.mlx_version, backend.pack,
                                  backend.device);
-  for (const auto& file : files_of(model)) text += describe(file);
+  for (const auto& file : files_of(model, is_of_model)) text += describe(file);
   return to_string(root_key(text));
+}
+
+std::string tokenizer_fingerprint(const fs::path& model) {
+  std::string text;
+  for (const auto& file : files_of(model, is_of_tokenizer)) text += describe(file);
+  return text;
 }
 
 }  // namespace hearth::engine

@@ -15,4 +15,7 @@ namespace hearth::engine {
 std::string fingerprint(const std::filesystem::path& model, const EngineOptions& options,
                         bool kernels);
 
+/// A text that changes with the files of the model's tokenizer, where it has a folder of them.
+std::string tokenizer_fingerprint(const std::filesystem::path& model);
+
 }  // namespace hearth::engine

@@ -11,7 +11,7 @@ namespace hearth::engine {
 struct PromptCacheOptions {
   std::size_t max_bytes = 0;                           // in memory; 0: no prompt cache
   std::filesystem::path disk;                          // folder of the disk tier; empty: none
-  std::size_t disk_max_bytes = std::size_t{32} << 30;  // 0: no limit
+  std::size_t disk_max_bytes = std::size_t{32} << 30;  // of all models' files there; 0: no limit
   bool disk_verify = false;                            // check every file at the start
   std::chrono::seconds demote_idle{
       300};  // unused for so long and on disk, blocks leave memory; 0: never

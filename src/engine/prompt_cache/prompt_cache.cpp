@@ -51,6 +51,10 @@ int PromptCache::blocks_before(const Sequence& row, int tokens) const {
   return count;
 }
 
+int PromptCache::takeable(const Sequence& row) const {
+  return (tier_ == Tier::l1 ? row.prompt_tokens() : row.known_tokens()) - 1;
+}
+
 void PromptCache::name_blocks(Sequence& row, int count) const {
   auto& blocks = row.blocks;
   if (blocks.keys.empty()) blocks.root = root_key(row.request.cache_scope);
@@ -74,8 +78,8 @@ std::vector<CachedBlock> PromptCache::find_chain(const Sequence& row, int count)
 bool PromptCache::take(Sequence& row) {
   if (row.decoding() || row.request.score_prompt) return true;
   if (row.blocks.to_read > 0) return restore(row);
-  const int count = blocks_before(row, row.prompt_tokens() - 1);
-  const int next = blocks_before(row, row.forwarded);
+  const int count = blocks_before(row, takeable(row));
+  const int next = blocks_before(row, std::min(row.forwarded, takeable(row)));
   if (next >= count) return true;
   name_blocks(row, count);
   std::vector<CachedBlock> chain;
@@ -112,14 +116,16 @@ void PromptCache::start_from(Sequence& row, std::span<const CachedBlock> chain) 
 
 int PromptCache::step_limit(const Sequence& row, int tokens) const {
   if (!layout_.states || tier_ == Tier::l1 || row.decoding()) return tokens;
-  const int last = (row.prompt_tokens() - 1) / layout_.block_tokens * layout_.block_tokens;
+  const int last = takeable(row) / layout_.block_tokens * layout_.block_tokens;
   const bool passes = row.forwarded < last && row.forwarded + tokens > last;
   return passes ? last - row.forwarded : tokens;
 }
 
 void PromptCache::publish(Sequence& row) {
-  if (tier_ == Tier::l1 && (row.request.score_prompt || row.decoding())) return;
-  const int count = blocks_before(row, row.forwarded);
+  const bool l1 = tier_ == Tier::l1;
+  if (l1 && (row.request.score_prompt || row.decoding())) return;
+  const int count =
+      blocks_before(row, l1 ? std::min(row.forwarded, row.prompt_tokens()) : row.forwarded);
   const bool ends_prompt = !row.decoding() && row.samples_after(0);
   if (count <= row.blocks.published && !ends_prompt) return;
   name_blocks(row, count);
@@ -178,6 +184,11 @@ void PromptCache::finish(Sequence& row) {
 void PromptCache::close_session(const std::string& session) {
   const std::scoped_lock lock(mutex_);
   index_.close_session(session);
+}
+
+void PromptCache::resize(std::size_t max_bytes) {
+  const std::scoped_lock lock(mutex_);
+  evicted(index_.resize(max_bytes));
 }
 
 PromptCacheStats PromptCache::stats() const {

@@ -44,12 +44,17 @@ class PromptCache {
   /// After a step that was evaluated: keeps the row's new blocks.
   void publish(Sequence& row);
 
+  /// Queues for files what is there of a row that goes on. Without a disk tier nothing.
+  void save_so_far(Sequence& row);
+
   /// The row ends here, finished or cancelled, with all that it forwarded sound.
   void finish(Sequence& row);
 
   // --- any thread
 
   void close_session(const std::string& session);
+  /// May hold so many bytes from now on; what is too much leaves.
+  void resize(std::size_t max_bytes);
   /// Writes everything that memory holds to files, within `limit`. Without a disk tier nothing.
   FlushReport flush(std::chrono::milliseconds limit);
   PromptCacheStats stats() const;
@@ -59,6 +64,8 @@ class PromptCache {
   std::optional<int> end_of_block(const Sequence& row, int block) const;
   int start_of_block(const Sequence& row, int block) const;
   std::span<const TokenId> tokens_of_block(const Sequence& row, int block) const;
+  /// Tokens of a row, from its first, that blocks may be taken of: one is left to compute.
+  int takeable(const Sequence& row) const;
   /// Makes the row's first `count` keys known.
   void name_blocks(Sequence& row, int count) const;
   int blocks_before(const Sequence& row, int tokens) const;

@@ -54,6 +54,15 @@ void PromptCache::save(std::span<const BlockKey> keys) {
   disk_->touch(ids);
 }
 
+void PromptCache::save_so_far(Sequence& row) {
+  auto& blocks = row.blocks;
+  const auto count = std::min(blocks.published, int(blocks.keys.size()));
+  if (!disk_ || count <= blocks.saved) return;
+  const std::scoped_lock lock(mutex_);
+  save(std::span(blocks.keys).subspan(blocks.saved, count - blocks.saved));
+  blocks.saved = count;
+}
+
 /// What leaves memory is written if it is not yet. A loose tail leaves alone and is let go.
 void PromptCache::evicted(std::vector<CachedBlock> blocks) {
   stats_.evicted += blocks.size();

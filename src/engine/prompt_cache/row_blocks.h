@@ -15,6 +15,7 @@ struct RowBlocks {
   const BlockKey& parent(int block) const { return block == 0 ? root : keys[block - 1]; }
 
   int published = 0;              // of its blocks, those that are or were in the cache
+  int saved = 0;                  // of those, blocks that were queued for files as it went on
   std::vector<CachedBlock> read;  // from files, so far
   int to_read = 0;                // blocks, when files are being read
   bool looked = false;            // for files: once is enough

@@ -19,6 +19,7 @@ Result<std::unique_ptr<Answer>> Answer::start(std::shared_ptr<LoadedModel> model
                                               Clock::time_point arrived) {
   auto answer = std::make_unique<Answer>();
   const auto add_prompt = [&](const Input& input) -> Result<void> {
+    if (auto fits = may_fit(*model, input); !fits) return fits;
     auto ids = encode_input(*model, input, defaults);
     if (!ids) return fail(ids.error());
     answer->usage_.prompt_tokens += int(ids->size());

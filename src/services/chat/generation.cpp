@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/chat/answer_scope.h"
 #include "services/chat/constraint.h"
 #include "services/chat/output_format.h"
 #include "services/chat/pipeline.h"
@@ -23,7 +24,7 @@ struct Generation::Impl {
       return;
     }
     pipeline.push(item, events);
-    if (pipeline.stopped()) stream->cancel();
+    if (pipeline.stopped()) stream->stop();
   }
 
   TextDelta echoed(const engine::ScoredPrompt& scored) {
@@ -70,9 +71,12 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
   job.score_prompt = request.echo && request.top_logprobs >= 0;
   std::string echo = job.score_prompt ? echo_text(*model, input, job.prompt) : "";
   auto format = output_format(*model, request, input, job.prompt);
-  auto mask = answer_mask(*model, request, input, format, defaults);
+  job.mask_anew = [&] { return answer_mask(*model, request, input, format, defaults); };
+  auto mask = job.mask_anew();
   if (!mask) return fail(mask.error());
   job.mask = std::move(*mask);
+  if (model->checkpoints) job.answer_scope = answer_scope(request, input, defaults);
+  job.choice = choice;
   job.session = request.session;
 
   auto stream = model->submit(std::move(job));
@@ -86,6 +90,7 @@ Result<std::unique_ptr<Generation>> Generation::submit(std::shared_ptr<LoadedMod
 Result<std::unique_ptr<Generation>> Generation::start(std::shared_ptr<LoadedModel> model,
                                                       const Request& request,
                                                       const ServerDefaults& defaults) {
+  if (auto fits = may_fit(*model, request.input); !fits) return fail(fits.error());
   auto ids = prompt_ids(*model, request, defaults);
   if (!ids) return fail(ids.error());
   return submit(std::move(model), std::move(*ids), request.input, request, defaults, 0);

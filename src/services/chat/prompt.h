@@ -19,6 +19,11 @@ namespace hearth::services {
 Result<std::vector<text::TokenId>> encode_input(const LoadedModel& model, const Input& input,
                                                 const ServerDefaults& defaults);
 
+/// Whether a prompt may fit the model's context, by the bytes of its text alone: what cannot is
+/// known before it is tokenised, which takes seconds for millions of bytes. Error:
+/// context_overflow, with the fewest tokens that it comes to.
+Result<void> may_fit(const LoadedModel& model, const Input& input);
+
 /// The text of a prompt, as an answer with `echo` says it again.
 /// @param ids  of `input`
 std::string echo_text(const LoadedModel& model, const Input& input,

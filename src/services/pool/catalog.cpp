@@ -6,6 +6,7 @@ namespace hearth::services {
 namespace {
 
 bool answers_to(const CatalogModel& model, std::string_view name) {
+  if (model.gone) return false;
   return name == model.id || std::ranges::find(model.names, name) != model.names.end();
 }
 

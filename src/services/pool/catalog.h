@@ -22,6 +22,7 @@ struct CatalogModel {
   bool vision = false;
   ServerDefaults defaults;
   bool pinned = false;
+  bool gone = false;  // from this machine since: nobody may ask for it
   std::optional<std::chrono::seconds> idle_unload;
 };
 

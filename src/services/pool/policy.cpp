@@ -35,6 +35,22 @@ PoolPolicy::PoolPolicy(PoolLimits limits, std::vector<PoolModel> models) : limit
   for (auto& model : models) slots_.push_back({.model = std::move(model), .error = {}});
 }
 
+PoolPolicy::Model PoolPolicy::add(PoolModel model) {
+  slots_.push_back({.model = std::move(model), .error = {}});
+  return slots_.size() - 1;
+}
+
+void PoolPolicy::change(Model model, PoolModel known) {
+  Slot& slot = slots_[model];
+  if (slot.state != State::absent) known.bytes = slot.model.bytes;
+  slot.model = std::move(known);
+}
+
+void PoolPolicy::retire(Model model) {
+  slots_[model].model.pinned = false;
+  slots_[model].model.idle_unload = std::chrono::seconds(0);
+}
+
 PoolPolicy::Ticket PoolPolicy::ask(Model model) {
   queue_.push_back({.ticket = next_, .model = model});
   return next_++;

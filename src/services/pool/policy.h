@@ -51,6 +51,14 @@ class PoolPolicy {
 
   PoolPolicy(PoolLimits limits, std::vector<PoolModel> models);
 
+  // --- what there is to ask for
+  /// One more. @return its index
+  Model add(PoolModel model);
+  /// What is known of a model anew. What it takes while it is there stays as it was loaded.
+  void change(Model model, PoolModel known);
+  /// Nobody will ask for it any more: it goes when nobody holds it.
+  void retire(Model model);
+
   // --- what happened; decide() says what follows
   /// A request wants the model.
   Ticket ask(Model model);

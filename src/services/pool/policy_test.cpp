@@ -342,5 +342,24 @@ TEST(PoolPolicy, RandomDaysKeepItsBoundsAndAnswerEverybody) {
   }
 }
 
+TEST(PoolPolicy, ModelsComeAndGoWhileItRuns) {
+  Pool pool({.resident = 2}, {model("a"), model("b")});
+  pool.warm(0);
+  pool.warm(1);
+  EXPECT_EQ(pool.policy.add(model("c")), 2u);
+  const auto held = pool.ask(1);
+  EXPECT_EQ(pool.next(), "grant " + std::to_string(held));
+  pool.policy.retire(1);
+  EXPECT_EQ(pool.next(), "");  // somebody uses it
+  EXPECT_EQ(pool.leave(held), "unload b");
+  EXPECT_EQ(pool.unloaded(1), "");
+  pool.policy.change(1, model("b", 7));
+  const auto again = pool.ask(1);
+  EXPECT_EQ(pool.next(), "load b");
+  EXPECT_EQ(pool.policy.bytes(), 17u);
+  EXPECT_EQ(pool.loaded(1, 7), "grant " + std::to_string(again));
+  EXPECT_EQ(pool.leave(again), "");
+}
+
 }  // namespace
 }  // namespace hearth::services

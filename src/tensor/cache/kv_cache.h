@@ -1,6 +1,7 @@
 // Keys and values of one layer of one sequence: what every cache kind answers.
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,16 @@ namespace hearth::tensor {
 
 class DeviceKvCache;
 class PagedKvCache;
+
+/// A piece of a cache's memory, which other caches may hold as well.
+struct Memory {
+  const void* at;
+  std::size_t bytes;
+  auto operator<=>(const Memory&) const = default;
+};
+
+/// Bytes of the pieces, each counted once. They are sorted.
+std::size_t distinct_bytes(std::vector<Memory>& memory);
 
 class KvCache {
  public:
@@ -39,6 +50,11 @@ class KvCache {
   virtual bool trim(int n) = 0;
 
   virtual std::size_t bytes() const = 0;
+
+  /// Adds what bytes() is made of, by where it lies: sequences may share some of it.
+  virtual void collect_memory(std::vector<Memory>& memory) const {
+    memory.push_back({this, bytes()});
+  }
 
   /// What start() must be given.
   virtual PastNeeded past_needed() const = 0;

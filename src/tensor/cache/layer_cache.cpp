@@ -1,5 +1,7 @@
 #include "tensor/cache/layer_cache.h"
 
+#include <algorithm>
+
 #include "tensor/cache/device.h"
 #include "tensor/cache/paged.h"
 #include "tensor/cache/slices.h"
@@ -66,6 +68,15 @@ std::vector<Array> StepCache::state() const {
     for (const auto& cache : *sequence) cache->collect(arrays);
   }
   return arrays;
+}
+
+std::size_t distinct_bytes(std::vector<Memory>& memory) {
+  std::ranges::sort(memory);
+  const auto rest = std::ranges::unique(memory);
+  memory.erase(rest.begin(), rest.end());
+  std::size_t sum = 0;
+  for (const auto& piece : memory) sum += piece.bytes;
+  return sum;
 }
 
 }  // namespace hearth::tensor

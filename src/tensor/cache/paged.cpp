@@ -43,6 +43,11 @@ Array PagedKvCache::attend(const Array& q, const Array& k, const Array& v, float
   return mx::transpose(mx::reshape(out, {1, q.shape(2), q.shape(1), q.shape(3)}), {0, 2, 1, 3});
 }
 
+void PagedKvCache::collect_memory(std::vector<Memory>& memory) const {
+  const auto& kv = kernels::AttentionAccess::impl(*pages_);
+  for (const auto& page : kv.table->pages) memory.push_back({page.get(), page->bytes});
+}
+
 bool PagedKvCache::trim(int n) {
   pages_->truncate(std::max(pages_->offset() - n, 0));
   return true;

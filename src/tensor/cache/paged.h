@@ -21,6 +21,7 @@ class PagedKvCache final : public KvCache {
   bool roll_back() override { return pages_->roll_back(); }
   bool trim(int n) override;
   std::size_t bytes() const override { return pages_->bytes(); }
+  void collect_memory(std::vector<Memory>& memory) const override;
   PastNeeded past_needed() const override;
   int block_tokens() const override;
   KvBlockPtr block(int from, int to) const override;  // a page
