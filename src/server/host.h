@@ -28,7 +28,7 @@ class Host {
   virtual void share(const ServedPtr& served, const engine::Share& share) = 0;
 
   /// The catalog has so many models now.
-  virtual void grow(std::size_t models) { (void)models; }
+  virtual void grow(std::size_t /*models*/) {}
 
   /// No load is wanted any more: nothing that is under way may keep the I/O thread from its end.
   virtual void stop() {}
