@@ -15,6 +15,10 @@ using Layers = std::vector<std::shared_ptr<const PackedCuda>>;
 
 // Of a block of `many`: sums of 128 x 128, and 4 stages of 128 rows.
 constexpr unsigned many_bytes = 128 * 128 * 4 + 4 * (128 * 64 * 2 + 1024);
+/// Of a block of `few`: of its 8 warps, stages of some tiles of 8 rows.
+constexpr unsigned few_bytes(unsigned row_tiles, unsigned stages) {
+  return 8 * stages * row_tiles * 1088;
+}
 constexpr unsigned wide_tiles = 1024;  // from here on blocks of 64 outputs keep the device busy
 constexpr unsigned few_rows = 32;      // up to here the weights' bytes set the pace
 
@@ -99,14 +103,19 @@ class Linear final : public GpuNode {
 
   static void start(Launcher& launch, const std::string& kind, const ProductArguments& a) {
     const auto tiles = static_cast<unsigned>(a.tiles), rows = static_cast<unsigned>(a.rows);
+    const auto run = [&](const char* name, unsigned outputs_a_block, unsigned bytes) {
+      launch.run(name + kind, {(tiles + outputs_a_block / 16 - 1) / (outputs_a_block / 16)}, 256, a,
+                 bytes);
+    };
     if (rows > few_rows) {
       launch.run("many_" + kind, {(rows + 127) / 128, (tiles + 7) / 8}, 256, a, many_bytes);
-    } else if (rows > 16 && tiles >= wide_tiles) {
-      launch.run("few32w_" + kind, {(tiles + 3) / 4}, 256, a);
     } else if (rows > 16) {
-      launch.run("few32_" + kind, {(tiles + 1) / 2}, 256, a);
+      if (tiles >= wide_tiles) return run("few32w_", 64, few_bytes(4, 3));
+      run("few32_", 32, few_bytes(4, 3));
+    } else if (rows > 8) {
+      run("few16_", 16, few_bytes(2, 4));
     } else {
-      launch.run((rows > 8 ? "few16_" : "few8_") + kind, {tiles}, 256, a);
+      run("few8_", 16, few_bytes(1, 4));
     }
   }
 

@@ -87,32 +87,27 @@ DEVICE void fold(float* sum, const float* q, float4 s, float x0, float x1) {
 template <int BITS> struct Rows {
   uint4 b[2];
   float2 sums[2];
-  // Of rows there are: others are nobody's and stay zero.
-  __device__ __forceinline__ void load(const ProductArgs& a, int row_tile, int kt) {
-    const size_t at = ((size_t)row_tile * a.k_tiles + kt) * 2;
-    b[0] = b[1] = make_uint4(0, 0, 0, 0);
-    if (row_tile * 8 + (int)lane() / 4 < a.rows) {
-      b[0] = __ldg(a.x + at * 32 + lane());
-      b[1] = __ldg(a.x + at * 32 + 32 + lane());
-    }
+  // From shared memory: row tiles' values, and behind those of all the sums.
+  __device__ __forceinline__ void load(const u8* values, const u8* sums_of_all, int n) {
+    b[0] = ((const uint4*)values)[n * 64 + lane()];
+    b[1] = ((const uint4*)values)[n * 64 + 32 + lane()];
     if constexpr (BITS != 16) {
-      const float* from = a.sums + at * 8 + 2 * (lane() & 3);
-      sums[0] = __ldg((const float2*)from);
-      sums[1] = __ldg((const float2*)(from + 8));
-    }
-  }
-  // The same from a stage of `many`: values, then sums.
-  __device__ __forceinline__ void load(const u8* stage, int n) {
-    const uint4* values = (const uint4*)stage + n * 64;
-    b[0] = values[lane()];
-    b[1] = values[32 + lane()];
-    if constexpr (BITS != 16) {
-      const float* from = (const float*)(stage + 16384) + n * 16 + 2 * (lane() & 3);
+      const float* from = (const float*)sums_of_all + n * 16 + 2 * (lane() & 3);
       sums[0] = *(const float2*)from;
       sums[1] = *(const float2*)(from + 8);
     }
   }
 };
+
+DEVICE void copy_async(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((u32)__cvta_generic_to_shared(to)),
+               "l"(from)
+               : "memory");
+}
+DEVICE void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LATER> DEVICE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
 
 // sum[m * stride + n] += (tile m of weights) · (rows n). Each pair's operations are in one order, but
 // the pairs take turns: the tensor cores' results take long to come.
@@ -204,12 +199,36 @@ template <int BITS, bool G32> struct Raw {
   }
 };
 
-// Up to 8 * NT rows. A block takes MT tiles of 16 outputs, a warp of it one segment of the inputs.
+// Up to 8 * NT rows. A block takes MT tiles of 16 outputs, a warp of it one segment of the inputs. Shared
+// memory: of each warp, its rows of some input tiles ahead; in the end the segments' sums.
 template <int BITS, bool G32, int NT, int MT, int AHEAD>
-DEVICE void few(const ProductArgs& a, float* shared) {
+DEVICE void few(const ProductArgs& a, u8* memory) {
   const int warp = threadIdx.x / 32;
   const int begin = warp * a.k_tiles / 8, end = (warp + 1) * a.k_tiles / 8;
   const int all = blockIdx.x * MT, last = a.tiles - 1, shift = a.group_shift;
+  constexpr int STAGES = NT == 4 ? 3 : 4, STAGE = NT * 1088;
+  u8* stages = memory + warp * STAGES * STAGE;
+  const auto fetch = [&](int kt) {
+    if (kt < end) {
+      u8* stage = stages + kt % STAGES * STAGE;
+#pragma unroll
+      for (int n = 0; n < NT; ++n) {
+        // Rows that are not there are nobody's columns, whatever is in their place.
+        const uint4* from = a.x + ((size_t)n * a.k_tiles + kt) * 64 + lane();
+        if (n * 8 + (int)lane() / 4 < a.rows) {
+          copy_async((uint4*)stage + n * 64 + lane(), from);
+          copy_async((uint4*)stage + n * 64 + 32 + lane(), from + 32);
+        }
+      }
+      if (BITS != 16 && lane() < NT * 4) {
+        const float* from = a.sums + ((size_t)(lane() / 4) * a.k_tiles + kt) * 16 + lane() % 4 * 4;
+        copy_async(stage + NT * 1024 + lane() * 16, from);
+      }
+    }
+    end_of_copies();
+  };
+#pragma unroll
+  for (int i = 0; i < STAGES - 1; ++i) fetch(begin + i);
   float sum[MT][NT][4] = {};
   Raw<BITS, G32> raw[AHEAD][MT];
   Source<BITS> source[MT];
@@ -226,9 +245,13 @@ DEVICE void few(const ProductArgs& a, float* shared) {
 #pragma unroll
     for (int u = 0; u < AHEAD; ++u) {
       if (kt + u >= end) break;
+      wait_for_copies<STAGES - 2>();
+      __syncwarp();
+      fetch(kt + u + STAGES - 1);
+      const u8* stage = stages + (kt + u) % STAGES * STAGE;
       Rows<BITS> x[NT];
 #pragma unroll
-      for (int n = 0; n < NT; ++n) x[n].load(a, n, kt + u);
+      for (int n = 0; n < NT; ++n) x[n].load(stage, stage + NT * 1024, n);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         u32 w[1][4][4];
@@ -240,9 +263,10 @@ DEVICE void few(const ProductArgs& a, float* shared) {
       }
     }
   }
+  float* shared = (float*)memory;
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
-    if (m > 0) __syncthreads();
+    __syncthreads();
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
       ((float4*)shared)[(warp * NT + n) * 32 + lane()] =
@@ -261,11 +285,6 @@ DEVICE void few(const ProductArgs& a, float* shared) {
       write_out(a, l, (all + m - l.first_tile) * 16 + output, n * 8 + column, y);
     }
   }
-}
-
-DEVICE void copy_async(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-               :: "r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
 // Any number of rows. A block takes 128 outputs and 128 rows, a warp of it 32 and 64. Shared memory: the
@@ -300,7 +319,7 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared)
         copy_async(stage + 16384 + threadIdx.x * 16, a.sums + at + part * 4);
       }
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    end_of_copies();
   };
 #pragma unroll
   for (int kt = 0; kt < STAGES - 1; ++kt) fetch(kt);
@@ -309,7 +328,7 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared)
     for (int i = 0; i < MT * NT * 4; ++i) sum[i / 4][i % 4] = 0;
     const int end = (segment + 1) * a.k_tiles / 8;
     for (int kt = segment * a.k_tiles / 8; kt < end; ++kt) {
-      asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+      wait_for_copies<STAGES - 2>();
       __syncthreads();
       fetch(kt + STAGES - 1);
       const u8* stage = stages + kt % STAGES * STAGE;
@@ -324,8 +343,8 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared)
 #pragma unroll
       for (int n = 0; n < NT; n += 2) {
         Rows<BITS> x[2];
-        x[0].load(stage, first_rows + n);
-        x[1].load(stage, first_rows + n + 1);
+        x[0].load(stage, stage + 16384, first_rows + n);
+        x[1].load(stage, stage + 16384, first_rows + n + 1);
         products<BITS, G32, MT, 2>(sum + n, w, s, x, NT);
       }
     }
@@ -352,7 +371,7 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared)
 #define FEW(NAME, BITS, G32, NT, MT, AHEAD, BLOCKS)            \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS)     \
       NAME(const __grid_constant__ ProductArgs a) {             \
-    __shared__ float shared[8 * NT * 128];                      \
+    extern __shared__ __align__(16) u8 shared[];                \
     few<BITS, G32, NT, MT, AHEAD>(a, shared);                   \
   }
 #define MANY(NAME, BITS, G32)                                   \
@@ -364,8 +383,8 @@ template <int BITS, bool G32> DEVICE void many(const ProductArgs& a, u8* shared)
 #define PRODUCTS(KIND, BITS, G32, AHEAD)                        \
   FEW(few8_##KIND, BITS, G32, 1, 1, AHEAD, 3)                   \
   FEW(few16_##KIND, BITS, G32, 2, 1, AHEAD, 2)                  \
-  FEW(few32_##KIND, BITS, G32, 4, 2, 1, 2)                      \
-  FEW(few32w_##KIND, BITS, G32, 4, 4, 1, 1)                     \
+  FEW(few32_##KIND, BITS, G32, 4, 2, 2, 1)                      \
+  FEW(few32w_##KIND, BITS, G32, 4, 4, AHEAD / 2, 1)                  \
   MANY(many_##KIND, BITS, G32)
 )cuda";
 
