@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Weights, Products,
                          });
 
 TEST(CudaRows, NormsAndGatesAreThePlainOnes) {
-  for (const int width : {64, 576, 4096}) {
+  for (const int width : {64, 576, 4096, 10240}) {
     const Array x = normal({5, width}, 11), y = normal({5, width}, 12), w = normal({width}, 13);
     const Array sum = mx::add(x, y);
     const auto both = add_rms_norm(x, y, w, 1e-5f);

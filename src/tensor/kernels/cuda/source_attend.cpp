@@ -222,6 +222,12 @@ template <int DH> DEVICE void split(const AttendArgs& a) {
   const KvRow& row = a.row[blockIdx.z];
   const int chunk = blockIdx.x * 4 + threadIdx.x / 32, kv_head = blockIdx.y, t = lane() & 3;
   if (chunk >= row.chunks) return;
+  // The values come while the scores are computed.
+  const u16* values = row.values + ((size_t)kv_head * row.capacity + chunk * 64) * DH;
+#pragma unroll
+  for (int i = 0; i < DH / 32; ++i) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(values + (i * 32 + lane()) * 64));
+  }
   const Queries<DH> q = load_queries<DH>(a, row, kv_head, 0);
   Chunk<DH> c;
   attend_chunk<DH>(a, row, kv_head, chunk, q, c);

@@ -16,14 +16,14 @@ struct NormArgs {
   float eps;
 };
 
-// A block a row. width is a multiple of 8.
+// A block a row. width is a multiple of 8. What a thread reads first it keeps.
 extern "C" __global__ void __launch_bounds__(512) rms_norm(NormArgs a) {
+  constexpr int KEPT = 2;
   __shared__ float parts[16];
   const int row = blockIdx.x, eighths = a.width / 8;
   const size_t at = (size_t)row * a.width;
-  float squares = 0;
-  for (int e = threadIdx.x; e < eighths; e += 512) {
-    float x[8];
+  float kept[KEPT][8], weights[KEPT][8], squares = 0;
+  const auto take = [&](int e, float* x) {
     load8(a.x + at + 8 * e, x);
     if (a.y) {
       float y[8];
@@ -32,6 +32,18 @@ extern "C" __global__ void __launch_bounds__(512) rms_norm(NormArgs a) {
       store8(a.sum + at + 8 * e, x);
     }
     for (int i = 0; i < 8; ++i) squares = fmaf(x[i], x[i], squares);
+  };
+#pragma unroll
+  for (int k = 0; k < KEPT; ++k) {
+    const int e = threadIdx.x + 512 * k;
+    for (int i = 0; i < 8; ++i) kept[k][i] = 0, weights[k][i] = 1;
+    if (e >= eighths) continue;
+    if (a.weight) load8(a.weight + 8 * e, weights[k]);
+    take(e, kept[k]);
+  }
+  for (int e = threadIdx.x + 512 * KEPT; e < eighths; e += 512) {
+    float x[8];
+    take(e, x);
   }
   for (int d = 16; d > 0; d /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, d);
   if (lane() == 0) parts[threadIdx.x / 32] = squares;
@@ -39,19 +51,24 @@ extern "C" __global__ void __launch_bounds__(512) rms_norm(NormArgs a) {
   squares = 0;
   for (int i = 0; i < 16; ++i) squares += parts[i];
   const float factor = rsqrtf(squares / a.width + a.eps);
-  const float* from = a.y ? a.sum : a.x;
-  for (int first = 0; first < eighths; first += 512) {
+  const auto finish = [&](int e, float* x, const float* w) {
+    for (int i = 0; i < 8; ++i) x[i] = x[i] * factor * w[i];
+    if (e < eighths) store8(a.out + at + 8 * e, x);
+    if (a.fragments.tiles) write_fragment(a.fragments, row, e, x, e < eighths);
+  };
+#pragma unroll
+  for (int k = 0; k < KEPT; ++k) {
+    if (512 * k < eighths) finish(threadIdx.x + 512 * k, kept[k], weights[k]);
+  }
+  for (int first = 512 * KEPT; first < eighths; first += 512) {
     const int e = first + threadIdx.x;
-    const bool inside = e < eighths;
     float x[8], w[8];
-    for (int i = 0; i < 8; ++i) x[i] = 0;
-    if (inside) {
-      load8(from + at + 8 * e, x);
+    for (int i = 0; i < 8; ++i) x[i] = 0, w[i] = 1;
+    if (e < eighths) {
+      load8((a.y ? a.sum : a.x) + at + 8 * e, x);
       if (a.weight) load8(a.weight + 8 * e, w);
-      for (int i = 0; i < 8; ++i) x[i] = x[i] * factor * (a.weight ? w[i] : 1.0f);
-      store8(a.out + at + 8 * e, x);
     }
-    if (a.fragments.tiles) write_fragment(a.fragments, row, e, x, inside);
+    finish(e, x, w);
   }
 }
 
