@@ -97,6 +97,8 @@ void Engine::Impl::run(const std::filesystem::path& path, std::promise<Result<vo
           .parameters = model->parameters,
           .quantization = model->quantization,
           .tool_dialect = std::string(models::to_string(model->tool_calls)),
+          .encoder = model->encoder,
+          .kernels = kernels,
           .load_seconds =
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   measure(*model);
@@ -130,6 +132,12 @@ void Engine::Impl::measure(const models::Loaded& model) {
   // Pages hold 16 bits a number; the caches of the plain graph hold what the model computes in.
   const std::size_t number = !kernels && model.quantization == "float32" ? 4 : 2;
   for (const auto& spec : model.model->caches()) {
+    if (spec.both_ways) continue;  // keeps nothing
+    if (spec.states > 0) {
+      info.kv_window_size += spec.state_size;
+      kv_layers.push_back({.token_bytes = spec.state_size * number, .window = 1});
+      continue;
+    }
     const std::size_t size = 2 * std::size_t(spec.kv_heads) * std::size_t(spec.head_dim);
     ++(spec.window > 0 ? info.sliding_layers : info.global_layers);
     (spec.window > 0 ? info.kv_window_size : info.kv_token_size) +=

@@ -76,6 +76,8 @@ struct ModelInfo {
   std::size_t parameters = 0;
   std::string quantization;  // "4-bit, group 64", "bfloat16", ...
   std::string tool_dialect;  // Family::tool_calls
+  bool encoder = false;      // makes embeddings and no text
+  bool kernels = false;      // runs on our kernels
   double load_seconds = 0;
 };
 

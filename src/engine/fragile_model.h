@@ -22,6 +22,9 @@ class Fragile final : public models::Model {
     }
     return hidden;
   }
+  tensor::Array normalised(const tensor::Array& hidden) const override {
+    return model_.normalised(hidden);
+  }
   tensor::Array logits(const tensor::Array& hidden) const override { return model_.logits(hidden); }
   std::vector<tensor::CacheSpec> caches() const override { return model_.caches(); }
   int vocab_size() const override { return model_.vocab_size(); }

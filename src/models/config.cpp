@@ -60,7 +60,7 @@ DecoderConfig::DecoderConfig(const Json& config, const Defaults& defaults) {
   num_attention_heads = c.integer("num_attention_heads", {}, 1, 4096);
   num_key_value_heads = c.integer("num_key_value_heads", num_attention_heads, 1, 4096);
   head_dim = c.integer("head_dim", std::max(hidden_size / num_attention_heads, 1), 1, 4096);
-  vocab_size = c.integer("vocab_size");
+  vocab_size = c.integer("vocab_size", defaults.vocab_size);
   max_position_embeddings =
       c.integer("max_position_embeddings", defaults.max_position_embeddings, 0);
   rms_norm_eps = c.number("rms_norm_eps", 1e-6f);
@@ -81,6 +81,16 @@ DecoderConfig::DecoderConfig(const Json& config, const Defaults& defaults) {
                     num_attention_heads, num_key_value_heads));
   }
   if (!(rope_theta > 0)) throw std::invalid_argument("config.json \"rope_theta\" must be positive");
+}
+
+int rotary_dims(const Json& config, int head_dim, double otherwise) {
+  const Json found = ConfigReader(config).value("partial_rotary_factor");
+  const double factor = found.is_number() ? found.get<double>() : otherwise;
+  if ((!found.is_null() && !found.is_number()) || !(factor > 0 && factor <= 1)) {
+    throw std::invalid_argument(fmt::format(
+        "config.json \"partial_rotary_factor\" is {}, expected a number in (0, 1]", found.dump()));
+  }
+  return static_cast<int>(head_dim * factor);
 }
 
 Json text_config(const Json& config) {

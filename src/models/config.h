@@ -43,9 +43,15 @@ struct DecoderConfig {
     float rope_theta = 10000;
     int max_position_embeddings = 0;
     bool tie_word_embeddings = true;
+    std::optional<int> vocab_size = {};
   };
   DecoderConfig(const Json& config, const Defaults& defaults);
 };
+
+/// How many dimensions of a head turn: head_dim · partial_rotary_factor, rounded down as Python
+/// does.
+/// @throws std::invalid_argument for a factor that is not in (0, 1]
+int rotary_dims(const Json& config, int head_dim, double otherwise = 1);
 
 /// The text part of a config: `text_config` where a multimodal file nests it, else the file itself,
 /// with the model_type, quantization and eos ids of the outer file kept.

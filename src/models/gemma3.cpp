@@ -20,6 +20,7 @@ struct Config {
   int head_dim, vocab_size, sliding_window, sliding_window_pattern, max_position_embeddings;
   float rms_norm_eps, rope_theta, rope_local_base_freq, query_pre_attn_scalar;
   Json rope_scaling;
+  bool both_ways;  // EmbeddingGemma, an encoder
 
   explicit Config(const Json& json) {
     const ConfigReader c(json);
@@ -38,6 +39,9 @@ struct Config {
     rope_local_base_freq = c.number("rope_local_base_freq", 10000.0f);
     query_pre_attn_scalar = c.number("query_pre_attn_scalar", 256.0f);
     rope_scaling = c.value("rope_scaling");
+    both_ways = c.flag("use_bidirectional_attention", false);
+    // As far to either side; the bound is exclusive. Source: transformers, Gemma3TextConfig.
+    if (both_ways) sliding_window = sliding_window / 2 + 1;
     if (num_attention_heads % num_key_value_heads != 0) {
       throw std::invalid_argument("config.json: key-value heads must divide the attention heads");
     }
@@ -116,15 +120,20 @@ class Gemma3 final : public Model {
     return h;
   }
 
+  Array normalised(const Array& hidden) const override { return norm_(hidden); }
+
   Array logits(const Array& hidden) const override {
-    const auto h = norm_(hidden);
+    const auto h = normalised(hidden);
     return lm_head_ ? (*lm_head_)(h) : embed_tokens_.as_linear(h);
   }
 
   std::vector<CacheSpec> caches() const override {
     std::vector<CacheSpec> specs;
     for (int i = 0; i < c_.num_hidden_layers; ++i) {
-      specs.push_back({c_.num_key_value_heads, c_.head_dim, c_.slides(i) ? c_.sliding_window : 0});
+      specs.push_back({.kv_heads = c_.num_key_value_heads,
+                       .head_dim = c_.head_dim,
+                       .window = c_.slides(i) ? c_.sliding_window : 0,
+                       .both_ways = c_.both_ways});
     }
     return specs;
   }

@@ -1,38 +1,17 @@
 // Llama, and Mistral by mlx-lm's remap: RMSNorm, grouped-query attention with RoPE, SwiGLU.
 // Reference: mlx-lm models/llama.py (tests/golden); arXiv 2302.13971, 2307.09288.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <stdexcept>
-
 #include "models/decoder.h"
 #include "models/family.h"
 
 namespace hearth::models {
 namespace {
 
-/// Layers named "sliding_attention" in layer_types see the last sliding_window tokens.
-std::vector<int> windows(const Json& config, int layers) {
-  const ConfigReader c(config);
-  std::vector<int> windows(layers, 0);
-  const Json types = c.value("layer_types");
-  if (types.is_null()) return windows;
-  if (!types.is_array() || types.size() != windows.size()) {
-    throw std::invalid_argument(
-        fmt::format("config.json \"layer_types\" must list {} layers", layers));
-  }
-  std::ranges::transform(types, windows.begin(), [&](const Json& type) {
-    return type == "sliding_attention" ? c.integer("sliding_window") : 0;
-  });
-  return windows;
-}
-
 std::unique_ptr<Model> load(const Json& config, const tensor::Weights& w) {
   const ConfigReader c(config);
   DecoderSettings s{DecoderConfig(config, {.rope_theta = 10000})};
   s.attention.qkv_bias = s.attention.output_bias = c.flag("attention_bias", false);
   s.mlp.bias = c.flag("mlp_bias", false);
-  s.windows = windows(config, s.config.num_hidden_layers);
+  s.windows = sliding_windows(config, s.config.num_hidden_layers);
   return make_decoder(s, w);
 }
 

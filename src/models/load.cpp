@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "base/file.h"
 #include "models/config.h"
 #include "tensor/kernels/cuda/cuda.h"
@@ -45,6 +47,16 @@ std::size_t count_parameters(const std::map<std::string, Array>& tensors) {
   return total;
 }
 
+/// "12 tensors WHAT: a, b, ..." in one line, of at most 20.
+tl::unexpected<Error> wrong_tensors(const std::string& where, const char* what,
+                                    std::vector<std::string> names) {
+  const auto total = names.size();
+  names.resize(std::min<std::size_t>(total, 20));
+  return fail(ErrorCode::corrupt_file,
+              fmt::format("{}: {} tensors {}: {}{}", where, total, what, fmt::join(names, ", "),
+                          total > 20 ? ", ..." : ""));
+}
+
 /// Every tensor must have been taken or be one that the family drops.
 Result<void> check_leftovers(const tensor::Weights& weights, const Family& family,
                              const Json& config, const std::string& where) {
@@ -53,11 +65,14 @@ Result<void> check_leftovers(const tensor::Weights& weights, const Family& famil
     if (!family.drops || !family.drops(config, name)) left.push_back(name);
   }
   if (left.empty()) return {};
-  const auto total = left.size();
-  left.resize(std::min<std::size_t>(total, 20));
-  return fail(ErrorCode::corrupt_file,
-              fmt::format("{}: {} tensors have no place in this model: {}{}", where, total,
-                          fmt::join(left, ", "), total > 20 ? ", ..." : ""));
+  return wrong_tensors(where, "have no place in this model", std::move(left));
+}
+
+/// Sentence embedders are exported without their head and without the prefix that goes with it.
+void name_bare_decoder(Json& config, const tensor::Weights& weights) {
+  if (!weights["embed_tokens"].has("weight")) return;
+  weights.move("", "model.");
+  config["tie_word_embeddings"] = true;
 }
 
 Result<const Family*> family_of(const Json& config, const std::string& where) {
@@ -83,6 +98,10 @@ bool device_takes(const std::filesystem::path& path) {
   try {
     const Json text = text_config(*config);
     const ConfigReader c(text);
+    static const std::set<std::string_view> known{"llama", "mistral",     "iquestcoder", "qwen2",
+                                                  "qwen3", "gemma3_text", "gemma3"};
+    if (!known.contains((*config)["model_type"].get<std::string>())) return false;
+    if (c.flag("use_bidirectional_attention", false)) return false;
     const int hidden = c.integer("hidden_size");
     const int heads = c.integer("num_attention_heads");
     return kernels::cuda::takes_inputs(hidden) &&
@@ -109,15 +128,6 @@ Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
   const auto known = family_of(config, where);
   if (!known) return fail(known.error());
   const Family* family = *known;
-  for (const char* key : {"quantization", "quantization_config"}) {
-    const auto settings = config.find(key);
-    if (settings == config.end() || !settings->is_object()) continue;
-    if (const auto mode = settings->value("mode", std::string("affine")); mode != "affine") {
-      return fail(
-          ErrorCode::unsupported,
-          fmt::format("{}: quantization mode \"{}\" is not supported, only affine", where, mode));
-    }
-  }
   Loaded loaded{.model_type = config["model_type"],
                 .tool_calls = family->tool_calls,
                 .bytes = checkpoint.bytes,
@@ -132,7 +142,12 @@ Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
     loaded.hidden_size = c.integer("hidden_size", 0, 0);
     const tensor::Weights weights(std::move(checkpoint.tensors),
                                   config.value("quantization", Json()), execution);
+    name_bare_decoder(config, weights);
     loaded.model = family->load(config, weights);
+    loaded.encoder = std::ranges::any_of(loaded.model->caches(), &tensor::CacheSpec::both_ways);
+    if (!weights.faults().empty()) {
+      return wrong_tensors(where, "are missing or misshapen", weights.faults());
+    }
     if (auto ok = check_leftovers(weights, *family, config, where); !ok) return fail(ok.error());
     loaded.vocab_size = loaded.model->vocab_size();
   } catch (const std::exception& e) {

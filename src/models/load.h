@@ -19,6 +19,7 @@ struct Loaded {
   int context_length = 0;  // max_position_embeddings; 0 when the config does not say
   int layers = 0;
   int hidden_size = 0;
+  bool encoder = false;        // makes embeddings and no text
   std::size_t bytes = 0;       // of the tensors
   std::size_t parameters = 0;  // numbers, packed ones counted singly
   std::string quantization;    // "4-bit, group 64", "bfloat16"

@@ -20,6 +20,9 @@ class Model {
   /// @return        [1, T, D] before the final norm; every row's caches are written
   virtual Array forward(const Array& tokens, StepCache& cache) const = 0;
 
+  /// What embeddings are pooled from: the final norm. @param hidden [1, R, D] -> [1, R, D]
+  virtual Array normalised(const Array& hidden) const = 0;
+
   /// Final norm and output head. @param hidden [1, R, D] -> [1, R, V]
   virtual Array logits(const Array& hidden) const = 0;
 

@@ -1,6 +1,7 @@
 // Grouped-query self-attention with rotary positions, as the llama-like families share it.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "tensor/cache/layer_cache.h"
@@ -24,6 +25,14 @@ struct AttentionSettings {
     RmsNorm::Stored stored;
   };
   std::optional<HeadNorm> head_norm;
+  std::array<const char*, 2> norm_names{"q_norm", "k_norm"};
+  const char* output_name = "o_proj";
+  bool output_gate = false;  // q_proj holds a gate beside each head, which opens the output
+  bool norm_turned = false;  // after rotation instead of before
+  bool whole_norm = false;   // that norm is over all heads together, as the projections leave them
+  bool fused = false;        // one qkv_proj
+  float softcap = 0;         // of the scores; 0: none
+  bool sinks = false;        // a logit a head that takes weight and gives nothing
 };
 
 /// Source: arXiv 2305.13245 (grouped queries); mlx-lm's Attention of llama, qwen2, qwen3, gemma3.
@@ -34,11 +43,14 @@ class SelfAttention {
   Array operator()(const Array& x, LayerCache cache) const;
 
  private:
-  Array on_kernels(const Array& x, const LayerCache& cache) const;
+  Array attended(std::vector<Array> qkv, LayerCache& cache) const;
+  kernels::AttendOptions options() const;
 
   AttentionSettings s_;
-  Linear q_proj_, k_proj_, v_proj_, o_proj_;
+  FusedLinear qkv_;
+  Linear o_proj_;
   std::optional<RmsNorm> q_norm_, k_norm_;
+  std::optional<Array> sinks_;  // [H]
   Rope rope_;
 };
 

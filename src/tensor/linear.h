@@ -4,12 +4,30 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "tensor/array.h"
 #include "tensor/kernels/kernels.h"
 #include "tensor/weights.h"
 
 namespace hearth::tensor {
+
+/// One matrix [N, K], or one an expert [E, N, K], as MLX packs them.
+struct QuantizedWeight {
+  /// Takes `weight`, `scales` and, where there are any, `biases` of the view.
+  /// @param shape  of the numbers
+  QuantizedWeight(const Weights& w, Shape shape, const Quantization& q);
+  Array dequantized(mx::Dtype dtype) const;
+  /// Of a single matrix.
+  std::shared_ptr<const kernels::PackedLinear> packed(const std::optional<Array>& bias) const;
+
+  Quantization quantization;
+  Array weight, scales;
+  std::optional<Array> biases;  // affine only
+};
+
+/// `weight` of the view. @throws WeightError where it is missing, misshapen or not of floats
+Array take_float(const Weights& w, const Shape& shape);
 
 /// A matrix [N, K] as the checkpoint holds it, or packed for the kernels.
 class Matrix {
@@ -29,8 +47,8 @@ class Matrix {
   void pack();
 
   int outputs_, inputs_;
-  std::optional<Array> weight_, scales_, biases_, bias_;
-  std::optional<Quantization> quantization_;
+  std::optional<Array> weight_, bias_;
+  std::optional<QuantizedWeight> quantized_;
   std::shared_ptr<const kernels::PackedLinear> packed_;  // when the kernels run it
 };
 
@@ -46,6 +64,27 @@ class Linear {
 
  private:
   Matrix matrix_;
+};
+
+/// Several products of one x: layers of their own, or one layer whose outputs are split.
+class FusedLinear {
+ public:
+  /// @param layers, outputs  of each, side by side
+  FusedLinear(const std::vector<Weights>& layers, std::vector<int> outputs, int inputs, bool bias);
+  /// One layer that holds them all. Source: mlx-lm's qkv_proj and gate_up_proj of phi3.
+  FusedLinear(const Weights& w, std::vector<int> outputs, int inputs, bool bias);
+
+  /// x [..., K] -> each [..., N]
+  std::vector<Array> operator()(const Array& x) const;
+  /// x [..., K] -> [..., N1 + N2 + ...]; on the kernels only
+  Array together(const Array& x) const;
+  bool packed() const { return layers_.front().matrix().packed() != nullptr; }
+
+ private:
+  std::vector<Array> split(const Array& all) const;
+
+  std::vector<Linear> layers_;
+  std::vector<int> outputs_;
 };
 
 /// mlx.nn.Embedding and QuantizedEmbedding.

@@ -11,6 +11,7 @@ struct MlpSettings {
   int hidden = 0;  // F
   Activation activation = Activation::silu;
   bool bias = false;
+  bool fused = false;  // one gate_up_proj, gate first
 };
 
 /// Source: arXiv 2002.05202; mlx-lm's MLP of the llama and gemma families.
@@ -27,7 +28,8 @@ class GatedMlp {
  private:
   Array inner(const Array& x) const;  // activation(gate(x)) · up(x)
 
-  Linear gate_proj_, up_proj_, down_proj_;
+  FusedLinear gate_up_;
+  Linear down_proj_;
   Activation activation_;
 };
 

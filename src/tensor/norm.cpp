@@ -14,6 +14,23 @@ RmsNorm::RmsNorm(const Weights& w, int dims, float eps, Stored stored)
   mx::eval(weight_);
 }
 
+Array unit_norm(const Array& x, float eps, Execution execution) {
+  if (execution == Execution::kernels) return kernels::rms_norm(x, std::nullopt, eps);
+  return mx::fast::rms_norm(x, std::nullopt, eps);
+}
+
+LayerNorm::LayerNorm(const Weights& w, int dims, float eps, bool bias)
+    : weight_(w.take("weight", {dims})), eps_(eps) {
+  if (bias) bias_ = w.take("bias", {dims});
+  if (w.execution() != Execution::kernels) return;
+  weight_ = mx::astype(weight_, mx::float32);
+  if (bias_) bias_ = mx::astype(*bias_, mx::float32);
+}
+
+Array LayerNorm::operator()(const Array& x) const {
+  return mx::fast::layer_norm(x, weight_, bias_, eps_);
+}
+
 Array RmsNorm::weight() const {
   // The sum stays in the checkpoint's dtype, as in Python.
   return stored_ == Stored::weight ? weight_ : Array(1.0f, weight_.dtype()) + weight_;

@@ -1,6 +1,7 @@
 // Root-mean-square normalisation, alone and after a residual sum.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "tensor/array.h"
@@ -30,6 +31,23 @@ class RmsNorm {
   float eps_;
   Stored stored_;
   bool kernels_;
+};
+
+/// RMSNorm without a weight. x [..., D], float32 on the kernels.
+Array unit_norm(const Array& x, float eps, Execution execution);
+
+/// (x - mean) / sqrt(variance + eps) · weight + bias over the last axis. Source: arXiv 1607.06450;
+/// mlx.nn.LayerNorm.
+class LayerNorm {
+ public:
+  LayerNorm(const Weights& w, int dims, float eps, bool bias = true);
+  /// x [..., D] any float -> shape and dtype of x
+  Array operator()(const Array& x) const;
+
+ private:
+  Array weight_;
+  std::optional<Array> bias_;
+  float eps_;
 };
 
 }  // namespace hearth::tensor

@@ -43,6 +43,9 @@ Rope::Rope(const RopeSettings& settings) : settings_(settings) {
     table_.inv_freq.push_back(
         static_cast<float>(std::pow(double(settings.base), -2.0 * i / settings.dims)));
   }
+  table_.query_growth = settings.query_growth;
+  table_.query_growth_from = settings.query_growth_from;
+  if (settings.tabulated) use_frequencies(powers(settings.base, settings.dims));
   const auto& scaling = settings.scaling;
   if (!scaling.is_object()) return;
   std::string type = "default";
@@ -60,9 +63,12 @@ Rope::Rope(const RopeSettings& settings) : settings_(settings) {
     longrope(scaling);
   } else if (type == "proportional") {
     proportional(scaling);
+  } else if (type == "dynamic") {
+    dynamic(scaling);
   } else {
     throw std::invalid_argument(fmt::format(
-        "unknown rope type \"{}\"; known: default, linear, llama3, yarn, longrope, proportional",
+        "unknown rope type \"{}\"; known: default, linear, dynamic, llama3, yarn, longrope, "
+        "proportional",
         type));
   }
 }
@@ -131,6 +137,7 @@ void Rope::longrope(const Json& scaling) {
   input_scale_ =
       factor <= 1 ? 1.0f : static_cast<float>(std::sqrt(1 + std::log(factor) / std::log(original)));
   always_scale_input_ = true;
+  settings_.traditional = table_.traditional = false;
   use_frequencies(Array(values.data(), {int(values.size())}, mx::float32) *
                   powers(settings_.base, settings_.dims));
 }
@@ -147,6 +154,22 @@ void Rope::proportional(const Json& scaling) {
   use_frequencies(mx::concatenate({turning, still}));
 }
 
+void Rope::dynamic(const Json& scaling) {
+  dynamic_factor_ = number(scaling, "factor");
+  if (settings_.max_position_embeddings < 1) {
+    throw std::invalid_argument("rope_scaling \"dynamic\" needs max_position_embeddings");
+  }
+}
+
+/// Grows with what lies beyond the window; within it, where our kernels are used, it is the base.
+float Rope::base_at(int tokens) const {
+  if (dynamic_factor_ == 0) return settings_.base;
+  const double window = settings_.max_position_embeddings, dims = settings_.dims;
+  const double factor = dynamic_factor_;
+  const double stretch = factor * std::max(double(tokens), window) / window - (factor - 1);
+  return static_cast<float>(settings_.base * std::pow(stretch, dims / (dims - 2)));
+}
+
 void Rope::use_frequencies(const Array& freqs) {
   auto evaluated = mx::contiguous(freqs);
   mx::eval(evaluated);
@@ -158,7 +181,18 @@ void Rope::use_frequencies(const Array& freqs) {
   table_.mscale = input_scale_;
 }
 
+Array Rope::queries(const Array& q, int offset) const {
+  const auto turned = (*this)(q, offset);
+  if (settings_.query_growth_from == 0) return turned;
+  const int length = q.shape(-2);
+  const auto rounds = mx::floor(mx::arange(offset, offset + length) /
+                                Array(settings_.query_growth_from, mx::int32));
+  const auto growth = scalar(1) + scalar(settings_.query_growth) * mx::log(scalar(1) + rounds);
+  return turned * mx::astype(mx::expand_dims(growth, 1), q.dtype());
+}
+
 Array Rope::operator()(const Array& x, int offset) const {
+  if (settings_.dims == 0) return x;
   auto turned = x;
   if (input_scale_ != 1.0f || always_scale_input_) {
     // x.at[..., :dims].multiply(s): the factor takes x's dtype, as a Python scalar does.
@@ -170,7 +204,7 @@ Array Rope::operator()(const Array& x, int offset) const {
                  ? x * factor
                  : mx::slice_update(x, mx::slice(x, start, end) * factor, start, end);
   }
-  const auto base = freqs_ ? std::nullopt : std::optional<float>(settings_.base);
+  const auto base = freqs_ ? std::nullopt : std::optional<float>(base_at(x.shape(-2) + offset));
   return mx::fast::rope(turned, settings_.dims, settings_.traditional, base, scale_, offset,
                         freqs_);
 }

@@ -145,6 +145,7 @@ class Fast : public testing::Test {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (const auto& model : hearth::golden::golden_models()) {
+    if (!model.fast) continue;
     testing::RegisterTest("Fast", model.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [model]() -> testing::Test* { return new hearth::golden::Fast(model); });
   }

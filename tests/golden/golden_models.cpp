@@ -19,7 +19,8 @@ std::vector<GoldenModel> golden_models() {
   std::vector<GoldenModel> models;
   for (const auto& entry : manifest->at("models")) {
     GoldenModel model{.name = entry.at("name"),
-                      .folder = folder / entry.at("folder").get<std::string>()};
+                      .folder = folder / entry.at("folder").get<std::string>(),
+                      .fast = entry.at("fast")};
     for (const auto& file : entry.at("fixtures")) {
       model.fixtures.push_back(folder / file.get<std::string>());
     }
@@ -39,7 +40,7 @@ Fixture read_fixture(const fs::path& file) {
   };
   auto logits = tensors.at("logits");
   mx::eval(logits);
-  return {file.stem().string(), ids("prompt"), ids("greedy"), logits};
+  return {file.stem().string(), ids("prompt"), ids("chunk").front(), ids("greedy"), logits};
 }
 
 }  // namespace hearth::golden

@@ -13,6 +13,7 @@ namespace hearth::golden {
 struct Fixture {
   std::string name;  // "prompt 600"
   std::vector<engine::TokenId> prompt;
+  int chunk = 0;                        // most tokens of it at once
   std::vector<engine::TokenId> greedy;  // [S] what mlx-lm picked
   tensor::Array logits;  // [S + 1, V] float32: after the prompt, after each greedy token
 };
@@ -20,6 +21,7 @@ struct Fixture {
 struct GoldenModel {
   std::string name;  // "llama/bf16"
   std::filesystem::path folder;
+  bool fast = true;  // whether the fast tier is held to it
   std::vector<std::filesystem::path> fixtures;
 };
 

@@ -2,12 +2,13 @@
 
 usage: make_fixtures.py FOLDER [NAME ...]      (with the oracle's Python; NAME as in the manifest)
 
-FOLDER/manifest.json lists the models: {"models": [{"name", "folder", "fixtures"}]}, paths relative to
-FOLDER. A fixture is a safetensors file:
+FOLDER/manifest.json lists the models: {"models": [{"name", "folder", "fast", "fixtures"}]}, paths relative to
+FOLDER; "fast" says whether the fast tier is held to it too. A fixture is a safetensors file:
     prompt  int32   [P]       token ids
+    chunk   int32   [1]       most tokens of a chunk of it
     greedy  int32   [S]       what mlx-lm's greedy sampler picked
     logits  float32 [S+1, V]  raw logits after the prompt and after each greedy token, widened
-The numbers come from mlx_lm.generate.generate_step itself, on the CPU, with its own chunks of 2,048.
+The numbers come from mlx_lm.generate.generate_step itself, on the CPU, in its own chunks.
 
 Nothing here is committed: kernels differ between processors, so the machine that checks also makes.
 A model whose scripts, pins and processor have not changed is kept from the last run.
@@ -47,6 +48,31 @@ FEWER_VARIANTS = {  # these differ from their family in shape or positions alone
     "gemma3_window512": ("bf16", "q4")}
 TINY_PROMPTS, TINY_STEPS = (1, 17, 600, 2100), 100
 
+SHORT_FAMILIES = {  # as above, with less to run: the graph is what is new in them
+    **{name: (name, {}) for name in (
+        "smollm3", "gemma", "gemma2", "phi3", "phi3_longrope", "olmo2", "olmo3", "glm4", "granite", "starcoder2",
+        "minicpm", "mistral3", "ministral3", "qwen3_moe", "qwen2_moe", "mixtral", "gpt_oss", "glm4_moe",
+        "qwen3_5", "lfm2", "gemma4_text", "gemma4", "deepseek_v3", "glm4_moe_lite")},
+    "llama_formats": ("llama", {"hidden_size": 128, "intermediate_size": 256}),
+    "llama_linear": ("llama", {"rope_scaling": {"type": "linear", "factor": 4.0}}),
+    "llama_dynamic": ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}, "max_position_embeddings": 48}),
+    "phi4_partial": ("phi3", {"partial_rotary_factor": 0.75, "tie_word_embeddings": True}),
+    "seed_oss": ("llama", {"model_type": "seed_oss", "head_dim": 32, "attention_bias": True}),
+    "ernie4_5": ("llama", {"model_type": "ernie4_5", "head_dim": 32, "use_bias": False, "tie_word_embeddings": True}),
+    "hunyuan_v1_dense": ("llama", {"model_type": "hunyuan_v1_dense", "head_dim": 32, "rope_scaling": {
+        "type": "dynamic", "alpha": 1000.0, "factor": 1.0}}),
+}
+SHORT_VARIANTS = ("bf16", "q4")
+FORMATS = {  # of llama_formats: (mode, group, bits)
+    "q2": ("affine", 32, 2), "q3": ("affine", 64, 3), "q4g128": ("affine", 128, 4), "q5": ("affine", 64, 5),
+    "q6": ("affine", 32, 6), "mxfp4": ("mxfp4", 32, 4), "mxfp8": ("mxfp8", 32, 8), "nvfp4": ("nvfp4", 16, 4)}
+WITHOUT_BF16 = {"qwen3_moe", "qwen2_moe", "mixtral", "gpt_oss", "glm4_moe", "gemma4", "deepseek_v3", "glm4_moe_lite"}  # MLX gathers dense float32 only
+SHORT_PROMPTS, SHORT_STEPS, SHORT_CHUNK = (1, 75), 32, 32
+ONLY_L1 = {
+    "llama_dynamic/bf16", "llama_dynamic/q4",  # beyond its window our kernels turn as within it
+    "gemma4/q4",  # bfloat16 rounds the router's scores, so that some tokens choose other experts; f32 is held
+}
+
 REAL_MODELS = {  # name -> (script of TESTMODELS, its flags)
     "smollm2/f32-scales": ("make_smollm2.py", ["--form", "exact"]),
     "smollm2/bf16": ("make_smollm2.py", ["--form", "bf16"]),
@@ -62,7 +88,14 @@ def names():
     """Every model, the slowest first."""
     tiny = [f"{family}/{variant}" for family in TINY_FAMILIES
             for variant in FEWER_VARIANTS.get(family, TINY_VARIANTS)]
-    return [*REAL_MODELS, *tiny]
+    short = [f"{family}/{'f32' if family in WITHOUT_BF16 and variant == 'bf16' else variant}"
+             for family in SHORT_FAMILIES
+             for variant in (FORMATS if family == "llama_formats" else SHORT_VARIANTS)]
+    return [*REAL_MODELS, *tiny, *short]
+
+
+def is_short(name):
+    return name.split("/")[0] in SHORT_FAMILIES
 
 
 def processor():
@@ -92,10 +125,10 @@ def make_tiny():
     import make_tiny as tiny
 
     tiny.EXTRA = {}
-    for name, (family, changes) in TINY_FAMILIES.items():
-        tiny.FAMILIES[name] = {"model_type": family, **tiny.FAMILIES[family], **changes,
-                               "max_position_embeddings": 4096}
-        tiny.EXTRA[name] = {"q8": ("affine", 64, 8)}
+    known = dict(tiny.FAMILIES)
+    for name, (family, changes) in {**TINY_FAMILIES, **SHORT_FAMILIES}.items():
+        tiny.FAMILIES[name] = {"model_type": family, **known[family], "max_position_embeddings": 4096, **changes}
+        tiny.EXTRA[name] = {"q8": ("affine", 64, 8), **(FORMATS if name == "llama_formats" else {})}
     return tiny
 
 
@@ -122,10 +155,11 @@ def prompts(name, folder, vocabulary):
         assert len(ids) >= REAL_PROMPT
         return {REAL_PROMPT: ids[:REAL_PROMPT]}
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little"))
-    return {length: rng.integers(0, vocabulary, length).tolist() for length in TINY_PROMPTS}
+    lengths = SHORT_PROMPTS if is_short(name) else TINY_PROMPTS
+    return {length: rng.integers(0, vocabulary, length).tolist() for length in lengths}
 
 
-def greedy_run(model, prompt, steps):
+def greedy_run(model, prompt, steps, chunk):
     """(greedy ids [steps], raw logits [steps + 1, V] float32) as mlx-lm generates."""
     import mlx.core as mx
     import numpy as np
@@ -137,7 +171,8 @@ def greedy_run(model, prompt, steps):
         seen.append(logits)
         return logits
 
-    tokens = generate_step(mx.array(prompt), model, max_tokens=steps, logits_processors=[keep])
+    tokens = generate_step(mx.array(prompt), model, max_tokens=steps, logits_processors=[keep],
+                           prefill_step_size=chunk)
     greedy = [int(token) for token, _ in tokens]
     logits = np.array(mx.concatenate(seen).astype(mx.float32))
     assert len(greedy) == steps and logits.shape[0] == steps + 1
@@ -155,7 +190,7 @@ def make(root, name):
         fill(folder, name)
         stamp.write_text(key())
     fixtures = sorted(folder.glob("prompt-*.safetensors"))
-    return {"name": name, "folder": f"{name}/model",
+    return {"name": name, "folder": f"{name}/model", "fast": name not in ONLY_L1,
             "fixtures": [str(path.relative_to(root)) for path in fixtures]}
 
 
@@ -168,11 +203,13 @@ def fill(folder, name):
 
     make_model(name, folder / "model")
     model, config = load_model(folder / "model")
-    steps = REAL_STEPS if name in REAL_MODELS else TINY_STEPS
-    for length, prompt in prompts(name, folder / "model", config["vocab_size"]).items():
-        greedy, logits = greedy_run(model, prompt, steps)
+    steps = REAL_STEPS if name in REAL_MODELS else SHORT_STEPS if is_short(name) else TINY_STEPS
+    chunk = SHORT_CHUNK if is_short(name) else 2048
+    vocabulary = {**config, **config.get("text_config", {})}["vocab_size"]
+    for length, prompt in prompts(name, folder / "model", vocabulary).items():
+        greedy, logits = greedy_run(model, prompt, steps, chunk)
         mx.save_safetensors(str(folder / f"prompt-{length:04}.safetensors"), {
-            "prompt": mx.array(np.array(prompt, np.int32)), "greedy": mx.array(greedy),
+            "prompt": mx.array(np.array(prompt, np.int32)), "chunk": mx.array([chunk]), "greedy": mx.array(greedy),
             "logits": mx.array(logits)})
 
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
+#include "base/file.h"
 #include "engine/plan.h"
 #include "engine/runner.h"
 #include "golden_models.h"
@@ -13,8 +15,6 @@ namespace {
 
 namespace mx = mlx::core;
 using engine::TokenId;
-
-constexpr int prefill_chunk = 2048;  // mlx-lm's prefill_step_size
 
 /// How many of the V logits differ in any bit, and the largest difference.
 struct Difference {
@@ -42,10 +42,11 @@ TokenId greedy(const tensor::Array& logits) {
 
 /// Runs the prompt as the engine plans it at l1. @return the logits after its last token
 tensor::Array prefill(const engine::Runner& runner, tensor::SequenceCache& cache,
-                      const std::vector<TokenId>& prompt) {
+                      const Fixture& fixture) {
+  const auto& prompt = fixture.prompt;
   for (int done = 0;;) {
     const engine::Candidate candidate{1, int(prompt.size()) - done, false};
-    const int n = engine::plan_l1_step({&candidate, 1}, prefill_chunk).front().tokens;
+    const int n = engine::plan_l1_step({&candidate, 1}, fixture.chunk).front().tokens;
     const bool last = done + n == int(prompt.size());
     const engine::RowWork row{&cache, std::span(prompt).subspan(done, n), last};
     auto logits = runner.run({&row, 1});
@@ -73,7 +74,7 @@ class Parity : public testing::Test {
     ASSERT_EQ(fixture.logits.shape(0), steps + 1);
     ASSERT_GT(steps, 0);
     auto cache = tensor::make_sequence_cache(model.caches(), /*kernels=*/false);
-    auto logits = prefill(runner, cache, fixture.prompt);
+    auto logits = prefill(runner, cache, fixture);
     ASSERT_EQ(int(logits.size()), fixture.logits.shape(1));
     for (int step = 0;; ++step) {
       const auto d = compare(logits, fixture.logits.data<float>() + step * logits.size());
@@ -89,6 +90,20 @@ class Parity : public testing::Test {
 
   const GoldenModel model_;
 };
+
+/// A family that nothing here runs would be listed without having been held to anything.
+TEST(Golden, EveryFamilyOfTextHasAModel) {
+  std::set<const models::Family*> covered;
+  for (const auto& model : golden_models()) {
+    const auto config = read_json_file(model.folder / "config.json");
+    ASSERT_TRUE(config) << config.error().message;
+    covered.insert(models::find_family((*config)["model_type"].get<std::string>()));
+  }
+  for (const auto type : models::known_model_types()) {
+    const bool encoder = type == "bert" || type == "roberta" || type == "xlm-roberta";
+    EXPECT_TRUE(encoder || covered.contains(models::find_family(type))) << type;
+  }
+}
 
 }  // namespace
 }  // namespace hearth::golden

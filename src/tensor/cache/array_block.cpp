@@ -22,6 +22,7 @@ Array half_of(const Array& both, int which) {
 }  // namespace
 
 std::shared_ptr<const ArrayBlock> ArrayBlock::make(const Array& k, const Array& v) {
+  if (k.shape() != v.shape()) return nullptr;  // a latent and what turns with it
   auto both = mx::contiguous(mx::concatenate({k, v}, 0));
   mx::eval(both);
   return std::shared_ptr<const ArrayBlock>(new ArrayBlock(std::move(both)));

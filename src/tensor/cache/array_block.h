@@ -12,7 +12,8 @@ namespace hearth::tensor {
 
 class ArrayBlock final : public KvBlock {
  public:
-  /// @param k, v  [1, Hk, L, Dh] of one dtype; copied, evaluated by make()
+  /// @param k, v  [1, Hk, L, Dh] of one dtype; copied, evaluated by make(). Null
+  ///              where they differ in shape
   static std::shared_ptr<const ArrayBlock> make(const Array& k, const Array& v);
   /// From another's format() and bytes(); null where they do not fit together.
   static std::shared_ptr<const ArrayBlock> parse(std::string_view format,

@@ -23,16 +23,19 @@ void ContiguousKvCache::grow(const Array& k, const Array& v) {
   values_ = mx::concatenate({*values_, new_values}, 2);
 }
 
-Array ContiguousKvCache::attend(const Array& q, const Array& k, const Array& v, float scale) {
+Past ContiguousKvCache::append(const Array& k, const Array& v) {
   const int length = k.shape(2);
   if (!keys_ || offset_ + length > keys_->shape(2)) grow(k, v);
   keys_ = with_tokens(*keys_, k, offset_);
   values_ = with_tokens(*values_, v, offset_);
   offset_ += length;
-  const bool full = offset_ == keys_->shape(2);
-  const auto keys = full ? *keys_ : tokens_between(*keys_, 0, offset_);
-  const auto values = full ? *values_ : tokens_between(*values_, 0, offset_);
-  return mx::fast::scaled_dot_product_attention(q, keys, values, scale, length > 1 ? "causal" : "");
+  return latest(length);
+}
+
+Past ContiguousKvCache::latest(int length) const {
+  const bool causal = length > 1;
+  if (offset_ == keys_->shape(2)) return {*keys_, *values_, causal};
+  return {tokens_between(*keys_, 0, offset_), tokens_between(*values_, 0, offset_), causal};
 }
 
 void ContiguousKvCache::collect(std::vector<Array>& arrays) const {

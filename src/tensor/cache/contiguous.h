@@ -14,7 +14,8 @@ class ContiguousKvCache : public KvCache {
   static constexpr int step = 256;  // tokens the arrays grow by
 
   int offset() const override { return offset_; }
-  Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
+  Past append(const Array& k, const Array& v) override;
+  Past latest(int length) const override;
   void collect(std::vector<Array>& arrays) const override;
   bool trim(int n) override;
   std::size_t bytes() const override;

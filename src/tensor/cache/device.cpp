@@ -2,9 +2,10 @@
 
 namespace hearth::tensor {
 
-Array DeviceKvCache::attend(const Array& q, const Array& k, const Array& v, float scale) {
+Array DeviceKvCache::attend(const Array& q, const Array& k, const Array& v,
+                            const Scoring& scoring) {
   const auto half = [](const Array& x) { return mx::astype(x, mx::float16); };
-  return mx::astype(ContiguousKvCache::attend(half(q), half(k), half(v), scale), q.dtype());
+  return mx::astype(ContiguousKvCache::attend(half(q), half(k), half(v), scoring), q.dtype());
 }
 
 bool DeviceKvCache::roll_back() {

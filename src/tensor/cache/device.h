@@ -11,7 +11,7 @@ class DeviceKvCache final : public ContiguousKvCache {
  public:
   explicit DeviceKvCache(const CacheSpec& spec) : spec_(spec) {}
 
-  Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
+  Array attend(const Array& q, const Array& k, const Array& v, const Scoring& scoring) override;
   /// The attention node writes into the arrays when what comes of it is evaluated.
   void collect(std::vector<Array>&) const override {}
   void mark() override { marked_ = State{keys_, values_, offset_}; }

@@ -46,7 +46,7 @@ class KvBlockTest : public testing::TestWithParam<Kind> {
 
   Array run(KvCache& cache, int length, int seed) const {
     const auto step = step_of(GetParam(), length, seed);
-    auto out = mx::astype(cache.attend(step.q, step.k, step.v, scale), mx::float32);
+    auto out = mx::astype(cache.attend(step.q, step.k, step.v, {scale}), mx::float32);
     mx::eval(out);
     return out;
   }

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tensor/array.h"
@@ -23,6 +26,26 @@ struct Memory {
 /// Bytes of the pieces, each counted once. They are sorted.
 std::size_t distinct_bytes(std::vector<Memory>& memory);
 
+/// How queries and keys become weights.
+struct Scoring {
+  float scale = 1;                  // of q·k
+  float softcap = 0;                // c: scores become c · tanh(score / c); 0: as they are
+  std::optional<Array> sinks = {};  // [H]: a logit a head that takes weight and gives nothing
+  /// What happens to queries and keys after rotation; null: nothing.
+  std::function<std::pair<Array, Array>(const Array& q, const Array& k)> turned = {};
+};
+
+/// What the queries of a step see.
+struct Past {
+  Array keys, values;   // [1, Hk, S, Dh]
+  bool causal = false;  // the last query sees everything, the one before it one token less
+  std::optional<Array> mask = {};  // [L, S] bool, where that does not say it
+};
+
+/// Attention over a past. @param q [1, H, L, Dk]; @return [1, H, L, Dv] in q's dtype
+/// Source: mx.fast.scaled_dot_product_attention; mlx-lm models/gemma2.py where there is a softcap.
+Array attend_past(const Array& q, const Past& past, const Scoring& scoring);
+
 class KvCache {
  public:
   virtual ~KvCache() = default;
@@ -33,8 +56,15 @@ class KvCache {
   /// Appends k and v, then attends causally over everything kept.
   /// @param q     [1, H, L, Dh], rotated; @param k, v [1, Hk, L, Dh], k rotated
   /// @return      [1, H, L, Dh] in q's dtype
-  /// Source: mlx-lm models/cache.py and mx.fast.scaled_dot_product_attention.
-  virtual Array attend(const Array& q, const Array& k, const Array& v, float scale) = 0;
+  virtual Array attend(const Array& q, const Array& k, const Array& v, const Scoring& scoring) {
+    return attend_past(q, append(k, v), scoring);
+  }
+
+  /// Appends alone, for layers that share keys and values or attend in their own way. Kinds that
+  /// live in MLX arrays only. Source: mlx-lm models/cache.py, update_and_fetch and make_mask.
+  virtual Past append(const Array& k, const Array& v) = 0;
+  /// What append() of the last `length` tokens gave, for layers that read those of an earlier one.
+  virtual Past latest(int length) const;
 
   /// Arrays that must be evaluated for the state to stand on its own.
   virtual void collect(std::vector<Array>& arrays) const = 0;
@@ -88,12 +118,16 @@ class KvCache {
 struct CacheSpec {
   int kv_heads = 0;
   int head_dim = 0;
-  int window = 0;  // sliding attention: the last `window` tokens; 0: all
+  int window = 0;          // sliding attention: the last `window` tokens; 0: all
+  bool both_ways = false;  // an encoder's layer: every token sees all of its only step, both ways
+  // A recurrent layer instead: so many arrays, of so many numbers together.
+  int states = 0;
+  std::size_t state_size = 0;
   bool operator==(const CacheSpec&) const = default;
 };
 
-/// The cache kind for a layer: on our kernels paged, or a device's; else contiguous or rotating MLX
-/// arrays.
+/// The cache kind for a layer: a state; on our kernels paged, or a device's; else contiguous or
+/// rotating MLX arrays.
 std::unique_ptr<KvCache> make_cache(const CacheSpec& spec, bool kernels);
 
 }  // namespace hearth::tensor

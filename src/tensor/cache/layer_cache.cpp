@@ -15,10 +15,13 @@ SequenceCache make_sequence_cache(std::span<const CacheSpec> specs, bool kernels
 }
 
 Array LayerCache::attend(const Array& q, const Array& k, const Array& v, const Rope& rope,
-                         float scale) {
+                         const Scoring& scoring) {
   const auto one_row = [&](KvCache& cache, const Array& q, const Array& k, const Array& v) {
     const int at = cache.offset();
-    return cache.attend(rope(q, at), rope(k, at), v, scale);
+    const auto turned_q = rope.queries(q, at), turned_k = rope(k, at);
+    if (!scoring.turned) return cache.attend(turned_q, turned_k, v, scoring);
+    const auto [last_q, last_k] = scoring.turned(turned_q, turned_k);
+    return cache.attend(last_q, last_k, v, scoring);
   };
   if (rows_.size() == 1) return one_row(*caches_.front(), q, k, v);
   std::vector<Array> outputs;
@@ -28,6 +31,33 @@ Array LayerCache::attend(const Array& q, const Array& k, const Array& v, const R
                               tokens_between(v, from, to)));
   }
   return mx::concatenate(outputs, 2);
+}
+
+Array LayerCache::attend_again(const Array& q, const Rope& rope, const Scoring& scoring) {
+  std::vector<Array> outputs;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const int from = rows_[i].start, length = rows_[i].length;
+    const auto own = rows_.size() == 1 ? q : tokens_between(q, from, from + length);
+    const auto turned = rope.queries(own, caches_[i]->offset() - length);
+    outputs.push_back(attend_past(turned, caches_[i]->latest(length), scoring));
+  }
+  return outputs.size() == 1 ? outputs.front() : mx::concatenate(outputs, 2);
+}
+
+Array LayerCache::by_row(const std::vector<Array>& inputs, const RowWork& work) const {
+  if (rows_.size() == 1) return work(*caches_.front(), inputs);
+  std::vector<Array> outputs;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    std::vector<Array> own;
+    for (const auto& x : inputs) {
+      Shape start(x.ndim(), 0), stop = x.shape();
+      start[1] = rows_[i].start;
+      stop[1] = rows_[i].start + rows_[i].length;
+      own.push_back(mx::slice(x, start, stop));
+    }
+    outputs.push_back(work(*caches_[i], own));
+  }
+  return mx::concatenate(outputs, 1);
 }
 
 std::vector<std::shared_ptr<kernels::PagedKv>> LayerCache::pages() const {

@@ -2,6 +2,7 @@
 // Models see this and nothing else of batching.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,15 +29,30 @@ class LayerCache {
   /// Rotates, writes and attends every row at its own position.
   /// @param q  [1, H, T, Dh]; k, v [1, Hk, T, Dh]: the flat batch of all rows' tokens
   /// @return   [1, H, T, Dh]
-  Array attend(const Array& q, const Array& k, const Array& v, const Rope& rope, float scale);
+  Array attend(const Array& q, const Array& k, const Array& v, const Rope& rope,
+               const Scoring& scoring);
+
+  /// Attends to what this layer has just written, for a later layer that has no keys and values.
+  Array attend_again(const Array& q, const Rope& rope, const Scoring& scoring);
+
+  /// Hands each row its cache and its tokens of every array, [1, T, ...] each, and puts the results
+  /// one after another: what a layer does that no cache kind knows.
+  using RowWork = std::function<Array(KvCache& cache, const std::vector<Array>& inputs)>;
+  Array by_row(const std::vector<Array>& inputs, const RowWork& work) const;
 
   /// The same by the attention kernel, for caches that are its own.
   /// @param qkv  [1, T, (H + 2·Hk)·Dh] f32, side by side, not rotated
   /// @return     [T, H·Dh] f32
   Array attend(const Array& qkv, const kernels::AttendOptions& options) const;
 
- private:
+  /// The rows' pages for the attention kernel of the CPU; empty for other kinds.
   std::vector<std::shared_ptr<kernels::PagedKv>> pages() const;
+  bool paged() const { return caches_.front()->paged() != nullptr; }
+  /// Whether an attention kernel has the caches, a CPU's or a device's.
+  bool on_kernels() const { return paged() || caches_.front()->on_device() != nullptr; }
+  std::span<const RowSlice> rows() const { return rows_; }
+
+ private:
   Array attend_on_device(const Array& qkv, const kernels::AttendOptions& options) const;
 
   std::span<const RowSlice> rows_;
@@ -52,6 +68,7 @@ class StepCache {
       : rows_(std::move(rows)), sequences_(std::move(sequences)) {}
 
   LayerCache operator[](std::size_t layer) const;
+  std::span<const RowSlice> rows() const { return rows_; }
   /// Arrays to evaluate so that every row's state stands.
   std::vector<Array> state() const;
 

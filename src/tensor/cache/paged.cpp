@@ -26,7 +26,11 @@ class PageBlock final : public KvBlock {
 
 }  // namespace
 
-Array PagedKvCache::attend(const Array& q, const Array& k, const Array& v, float scale) {
+Past PagedKvCache::append(const Array&, const Array&) {
+  throw std::logic_error("keys and values in pages cannot be read as arrays");
+}
+
+Array PagedKvCache::attend(const Array& q, const Array& k, const Array& v, const Scoring& scoring) {
   // [1, H, L, Dh] -> [L, H, Dh], the kernel's order
   const auto by_token = [](const Array& x) {
     return mx::contiguous(
@@ -35,8 +39,10 @@ Array PagedKvCache::attend(const Array& q, const Array& k, const Array& v, float
   const kernels::AttendOptions options{.heads = q.shape(1),
                                        .kv_heads = k.shape(1),
                                        .head_dim = q.shape(3),
-                                       .scale = scale,
-                                       .rope = {}};
+                                       .scale = scoring.scale,
+                                       .rope = {},
+                                       .softcap = scoring.softcap,
+                                       .sinks = scoring.sinks};
   const kernels::RowSlice slice{0, q.shape(2)};
   const auto out =
       kernels::attend(by_token(q), by_token(k), by_token(v), {&pages_, 1}, {&slice, 1}, options);

@@ -15,7 +15,8 @@ class PagedKvCache final : public KvCache {
         pages_(std::make_shared<kernels::PagedKv>(spec.kv_heads, spec.head_dim, spec.window)) {}
 
   int offset() const override { return pages_->offset(); }
-  Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
+  Array attend(const Array& q, const Array& k, const Array& v, const Scoring& scoring) override;
+  Past append(const Array& k, const Array& v) override;  // throws: pages are no arrays
   void collect(std::vector<Array>&) const override {}
   void mark() override { pages_->mark(); }
   bool roll_back() override { return pages_->roll_back(); }

@@ -22,7 +22,7 @@ Array RotatingKvCache::in_order(const Array& ring) const {
   return tokens_between(ring, 0, index_);
 }
 
-void RotatingKvCache::append(const Array& k, const Array& v) {
+void RotatingKvCache::concatenate(const Array& k, const Array& v) {
   if (!keys_) {
     keys_ = k;
     values_ = v;
@@ -58,22 +58,24 @@ void RotatingKvCache::overwrite(const Array& k, const Array& v) {
   ++index_;
 }
 
-Array RotatingKvCache::attend(const Array& q, const Array& k, const Array& v, float scale) {
+Past RotatingKvCache::append(const Array& k, const Array& v) {
   const int length = k.shape(2);
   if (length == 1) {
     overwrite(k, v);
-    const bool full = offset_ >= keys_->shape(2);
-    return mx::fast::scaled_dot_product_attention(
-        q, full ? *keys_ : tokens_between(*keys_, 0, offset_),
-        full ? *values_ : tokens_between(*values_, 0, offset_), scale);
+  } else {
+    concatenate(k, v);
   }
-  const int kept = std::min(window_ - 1, offset_);
-  append(k, v);
-  if (kept + length <= window_) {
-    return mx::fast::scaled_dot_product_attention(q, *keys_, *values_, scale, "causal");
+  return latest(length);
+}
+
+Past RotatingKvCache::latest(int length) const {
+  if (length == 1) {
+    if (offset_ >= keys_->shape(2)) return {*keys_, *values_};
+    return {tokens_between(*keys_, 0, offset_), tokens_between(*values_, 0, offset_)};
   }
-  return mx::fast::scaled_dot_product_attention(q, *keys_, *values_, scale, "",
-                                                sliding_mask(length, kept, window_));
+  const int kept = std::min(window_ - 1, offset_ - length);
+  if (kept + length <= window_) return {*keys_, *values_, /*causal=*/true};
+  return {*keys_, *values_, false, sliding_mask(length, kept, window_)};
 }
 
 void RotatingKvCache::collect(std::vector<Array>& arrays) const {

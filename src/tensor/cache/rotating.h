@@ -16,7 +16,8 @@ class RotatingKvCache final : public KvCache {
   explicit RotatingKvCache(int window) : window_(window) {}
 
   int offset() const override { return offset_; }
-  Array attend(const Array& q, const Array& k, const Array& v, float scale) override;
+  Past append(const Array& k, const Array& v) override;
+  Past latest(int length) const override;
   void collect(std::vector<Array>& arrays) const override;
   bool trim(int n) override;  // only before the ring has wrapped
   std::size_t bytes() const override;
@@ -29,8 +30,8 @@ class RotatingKvCache final : public KvCache {
   }
 
  private:
-  void append(const Array& k, const Array& v);     // several tokens: the ring unrolled
-  void overwrite(const Array& k, const Array& v);  // one token, in place
+  void concatenate(const Array& k, const Array& v);  // several tokens: the ring unrolled
+  void overwrite(const Array& k, const Array& v);    // one token, in place
   Array in_order(const Array& ring) const;
 
   const int window_;

@@ -20,9 +20,10 @@ class Attend final : public Node {
 
   void eval_cpu(const std::vector<Array>& inputs, std::vector<Array>& outputs) override {
     AttendMemory memory = together_ ? from_one(inputs[0]) : from_three(inputs);
-    std::size_t next = together_ ? 1 : 3;
+    std::size_t next = together_ || work_.again ? 1 : 3;
     if (work_.options.q_norm) memory.q_norm = row_order(inputs[next++]);
     if (work_.options.k_norm) memory.k_norm = row_order(inputs[next++]);
+    if (work_.options.sinks) memory.sinks = row_order(inputs[next++]);
     memory.out = allocate(outputs[0]);
     allocate(outputs[1])[0] = 0;
     // The work moves: a node runs once, and pages should go when it is done.
@@ -32,7 +33,7 @@ class Attend final : public Node {
           std::size_t{1} * work.tokens * work.options.heads * work.options.head_dim;
       auto* queries = reinterpret_cast<float*>(scratch<Use>(numbers * sizeof(float)));
       prepare(work, memory, queries);
-      attend_rows(work, queries, memory.out);
+      attend_rows(work, queries, memory.sinks, memory.out);
     });
   }
 
@@ -53,6 +54,7 @@ class Attend final : public Node {
   }
 
   AttendMemory from_three(const std::vector<Array>& inputs) {
+    if (work_.again) return {.q = {row_order(inputs[0]), q_width()}, .k = {}, .v = {}};
     return {.q = {row_order(inputs[0]), q_width()},
             .k = {row_order(inputs[1]), kv_width()},
             .v = {row_order(inputs[2]), kv_width()}};
@@ -108,13 +110,16 @@ void check_norm(const std::optional<Array>& norm, const AttendOptions& o, const 
 
 /// Reserves room in the rows' pages.
 std::vector<RowWork> append_all(std::span<const std::shared_ptr<PagedKv>> rows,
-                                std::span<const RowSlice> slices) {
+                                std::span<const RowSlice> slices, bool again) {
   std::vector<RowWork> work;
   int base = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    work.push_back({.append = AttentionAccess::impl(*rows[i]).append(slices[i].length),
-                    .flat_start = slices[i].start,
-                    .base = base});
+    auto& kv = AttentionAccess::impl(*rows[i]);
+    const int length = slices[i].length;
+    work.push_back(
+        {.append = again ? Append{kv.offset - length, length, kv.table, {}, {}} : kv.append(length),
+         .flat_start = slices[i].start,
+         .base = base});
     base += slices[i].length;
   }
   return work;
@@ -141,23 +146,29 @@ void wait_for_rows(std::span<const std::shared_ptr<PagedKv>> rows, std::vector<A
 }
 
 Array build(std::vector<Array> inputs, int tokens, std::span<const std::shared_ptr<PagedKv>> rows,
-            std::span<const RowSlice> slices, const AttendOptions& options) {
-  const bool together = inputs.size() == 1;
+            std::span<const RowSlice> slices, const AttendOptions& options, bool again = false) {
+  const bool together = inputs.size() == 1 && !again;
   check(options, rows, slices, tokens);
   check_norm(options.q_norm, options, "attend: q_norm");
   check_norm(options.k_norm, options, "attend: k_norm");
+  if (options.sinks && options.sinks->size() != static_cast<std::size_t>(options.heads)) {
+    throw std::invalid_argument(fmt::format("attend: sinks has {} numbers, expected {}",
+                                            options.sinks->size(), options.heads));
+  }
   if (options.q_norm) inputs.push_back(*options.q_norm);
   if (options.k_norm) inputs.push_back(*options.k_norm);
+  if (options.sinks) inputs.push_back(*options.sinks);
   wait_for_rows(rows, inputs);
   const auto& kv = AttentionAccess::impl(*rows[0]);
-  auto appended = append_all(rows, slices);
+  auto appended = append_all(rows, slices, again);
   auto angles = angles_of(options.rope, appended);
   AttendWork work{.options = options,
                   .layout = kv.layout,
                   .window = kv.window,
                   .rows = std::move(appended),
                   .angles = std::move(angles),
-                  .tokens = tokens};
+                  .tokens = tokens,
+                  .again = again};
   auto outputs = Array::make_arrays({{tokens, options.heads * options.head_dim}, {1}},
                                     {mx::float32, mx::float32},
                                     std::make_shared<Attend>(std::move(work), together), inputs);
@@ -192,6 +203,12 @@ Array attend(const Array& qkv, std::span<const std::shared_ptr<PagedKv>> rows,
              std::span<const RowSlice> slices, const AttendOptions& options) {
   const int width = (options.heads + 2 * options.kv_heads) * options.head_dim;
   return build({qkv}, tokens_in(qkv, width, "attend: qkv"), rows, slices, options);
+}
+
+Array attend_again(const Array& q, std::span<const std::shared_ptr<PagedKv>> rows,
+                   std::span<const RowSlice> slices, const AttendOptions& options) {
+  const int tokens = tokens_in(q, options.heads * options.head_dim, "attend_again: q");
+  return build({q}, tokens, rows, slices, options, /*again=*/true);
 }
 
 }  // namespace hearth::kernels

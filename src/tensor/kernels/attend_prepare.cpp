@@ -1,5 +1,6 @@
 // Norm, rotation and scale of queries and keys; keys and values into their pages.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tensor/kernels/attend_work.h"
@@ -15,23 +16,32 @@ constexpr int tokens_at_once = 16;  // of a task
 void turn_head(const AttendWork& work, const float* from, const float* norm, std::size_t token,
                float* to) {
   const int dim = work.options.head_dim;
-  if (norm != nullptr) {
-    rms_norm_row(from, norm, work.options.norm_eps, dim, to);
+  const float eps = work.options.norm_eps;
+  const bool before = norm != nullptr && !work.options.norm_turned;
+  if (before) {
+    rms_norm_row(from, norm, eps, dim, to);
   } else {
     std::copy_n(from, dim, to);
   }
   if (work.angles) work.angles->rotate(to, token);
+  if (norm != nullptr && !before) rms_norm_row(to, norm, eps, dim, to);
 }
 
 void prepare_queries(const AttendWork& work, const float* from, const float* norm,
-                     std::size_t token, float* queries) {
+                     std::size_t token, int position, float* queries) {
+  const RopeTable& rope = work.options.rope;
+  float scale = work.options.scale;
+  if (rope.query_growth_from > 0) {
+    const auto rounds = static_cast<float>(position / rope.query_growth_from);
+    scale *= 1 + rope.query_growth * std::log1p(rounds);
+  }
   const int dim = work.options.head_dim;
   const int group = work.heads_per_kv();
   for (int head = 0; head < work.options.heads; ++head) {
     const std::size_t kv_head = head / group;
     float* to = queries + ((kv_head * work.tokens + token) * group + head % group) * dim;
     turn_head(work, from + static_cast<std::size_t>(head) * dim, norm, token, to);
-    for (int i = 0; i < dim; ++i) to[i] *= work.options.scale;
+    for (int i = 0; i < dim; ++i) to[i] *= scale;
   }
 }
 
@@ -67,7 +77,9 @@ void prepare_tokens(const AttendWork& work, const RowWork& row, const AttendMemo
     const int position = row.append.start + i;
     const Page& page = row.append.table->of_page(position / page_tokens);
     const int slot = position % page_tokens;
-    prepare_queries(work, memory.q.data + flat * memory.q.stride, memory.q_norm, token, queries);
+    prepare_queries(work, memory.q.data + flat * memory.q.stride, memory.q_norm, token, position,
+                    queries);
+    if (work.again) continue;
     write_keys(work, memory.k.data + flat * memory.k.stride, memory.k_norm, token, page, slot,
                turned, narrow);
     write_values(work, memory.v.data + flat * memory.v.stride, page, slot);

@@ -32,8 +32,8 @@ struct Partials {
 
 class Attention {
  public:
-  Attention(const AttendWork& work, const float* queries, float* out)
-      : work_(work), queries_(queries), out_(out), group_(work.heads_per_kv()),
+  Attention(const AttendWork& work, const float* queries, const float* sinks, float* out)
+      : work_(work), queries_(queries), sinks_(sinks), out_(out), group_(work.heads_per_kv()),
         dim_(work.options.head_dim), padded_(work.layout.padded_dim()),
         width_(partial_width(padded_)) {
     for (const auto& row : work.rows) add_units(row);
@@ -119,6 +119,7 @@ class Attention {
                  .heads = group_,
                  .queries = queries_ + first * group_ * dim_,
                  .seen = ranges,
+                 .softcap = work_.options.softcap,
                  .scores = scores,
                  .maxima = result.maxima,
                  .partials = result.sums};
@@ -156,7 +157,8 @@ class Attention {
       for (int g = 0; g < group_; ++g) {
         const std::size_t head = static_cast<std::size_t>(unit.kv_head) * group_ + g;
         const std::size_t q = static_cast<std::size_t>(t) * group_ + g;
-        finish_partial(all.sums + q * width_, padded_, dim_,
+        finish_partial(all.maxima[q], all.sums + q * width_, padded_, dim_,
+                       sinks_ == nullptr ? nullptr : sinks_ + head,
                        out_ + (flat * work_.options.heads + head) * dim_);
       }
     }
@@ -194,6 +196,7 @@ class Attention {
 
   const AttendWork& work_;
   const float* queries_;
+  const float* sinks_;  // [heads], or none
   float* out_;
   int group_, dim_, padded_, width_;
   std::vector<Unit> units_;
@@ -203,8 +206,8 @@ class Attention {
 
 }  // namespace
 
-void attend_rows(const AttendWork& work, const float* queries, float* out) {
-  Attention(work, queries, out).run();
+void attend_rows(const AttendWork& work, const float* queries, const float* sinks, float* out) {
+  Attention(work, queries, sinks, out).run();
 }
 
 }  // namespace hearth::kernels

@@ -135,12 +135,25 @@ void value_page(const float* weights, int count, const std::uint16_t* values, in
   }
 }
 
+/// scores = c · tanh(score / c), by tanh t = 1 - 2 / (1 + e^(2t))
+void cap_scores(float* HWY_RESTRICT scores, int count, float softcap) {
+  const F32 d;
+  const VF one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f);
+  const VF cap = hn::Set(d, softcap), inverse = hn::Set(d, 2.0f / softcap);
+  for (int i = 0; i < count; i += f32_lanes) {
+    const VF grown = exp(d, hn::Mul(hn::LoadU(d, scores + i), inverse));
+    const VF tanh = hn::Sub(one, hn::Div(two, hn::Add(one, grown)));
+    hn::StoreU(hn::Mul(cap, tanh), d, scores + i);
+  }
+}
+
 /// Turns the scores of a query into weights e^(score - max).
 /// @return {max, sum of the weights}
-std::pair<float, float> soften(float* HWY_RESTRICT scores, Seen seen) {
+std::pair<float, float> soften(float* HWY_RESTRICT scores, Seen seen, float softcap) {
   const F32 d;
   const int begin = seen.first / page_tokens * page_tokens;
   const int end = (seen.end + page_tokens - 1) / page_tokens * page_tokens;
+  if (softcap > 0) cap_scores(scores + begin, end - begin, softcap);
   constexpr float unseen = -std::numeric_limits<float>::infinity();
   std::fill(scores + begin, scores + seen.first, unseen);
   std::fill(scores + seen.end, scores + end, unseen);
@@ -199,8 +212,8 @@ void AttendBlock(const BlockJob& job) {
     for (int q = t * job.heads; q < (t + 1) * job.heads; ++q) {
       float* partial = job.partials + static_cast<std::size_t>(q) * width;
       std::fill_n(partial, width, 0.0f);
-      const auto [maximum, sum] =
-          soften(job.scores + static_cast<std::size_t>(q) * tokens_in_block, job.seen[t]);
+      const auto [maximum, sum] = soften(job.scores + static_cast<std::size_t>(q) * tokens_in_block,
+                                         job.seen[t], job.softcap);
       job.maxima[q] = maximum;
       partial[job.padded_dim] = sum;
     }
@@ -227,9 +240,15 @@ void MergePartial(float& maximum, float* HWY_RESTRICT partial, float block_maxim
   maximum = most;
 }
 
-void FinishPartial(const float* partial, int padded_dim, int head_dim, float* out) {
-  const float sum = partial[padded_dim];
-  for (int i = 0; i < head_dim; ++i) out[i] = partial[i] / sum;
+void FinishPartial(float maximum, const float* partial, int padded_dim, int head_dim,
+                   const float* sink, float* out) {
+  float sum = partial[padded_dim], keep = 1;
+  if (sink != nullptr) {
+    const float most = std::max(maximum, *sink);
+    keep = exp_of(maximum - most);
+    sum = sum * keep + exp_of(*sink - most);
+  }
+  for (int i = 0; i < head_dim; ++i) out[i] = partial[i] * keep / sum;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -250,8 +269,9 @@ void merge_partial(float& maximum, float* partial, float block_maximum, const fl
   HWY_DYNAMIC_DISPATCH(MergePartial)(maximum, partial, block_maximum, block, width);
 }
 
-void finish_partial(const float* partial, int padded_dim, int head_dim, float* out) {
-  HWY_DYNAMIC_DISPATCH(FinishPartial)(partial, padded_dim, head_dim, out);
+void finish_partial(float maximum, const float* partial, int padded_dim, int head_dim,
+                    const float* sink, float* out) {
+  HWY_DYNAMIC_DISPATCH(FinishPartial)(maximum, partial, padded_dim, head_dim, sink, out);
 }
 
 }  // namespace hearth::kernels

@@ -33,6 +33,7 @@ struct BlockJob {
   int tokens, heads;     // queries: heads of the first token, then of the next
   const float* queries;  // [tokens · heads][head_dim], scaled
   const Seen* seen;      // [tokens]
+  float softcap;         // 0: none
   float* scores;         // [tokens · heads][512], scratch
   float* maxima;         // out [tokens · heads]
   float* partials;       // out [tokens · heads][partial_width]; nothing where nothing is seen
@@ -44,7 +45,8 @@ void attend_block(const BlockJob& job);
 void merge_partial(float& maximum, float* partial, float block_maximum, const float* block,
                    int width);
 
-/// out [head_dim] = weighted sum / sum of weights
-void finish_partial(const float* partial, int padded_dim, int head_dim, float* out);
+/// out [head_dim] = weighted sum / sum of weights; a sink, where there is one, is a weight more.
+void finish_partial(float maximum, const float* partial, int padded_dim, int head_dim,
+                    const float* sink, float* out);
 
 }  // namespace hearth::kernels

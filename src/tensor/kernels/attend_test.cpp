@@ -28,6 +28,41 @@ TEST_P(AttendShapes, IsWithinTheBoundOfThePlainGraph) {
   EXPECT_LT(root_mean_square(mx::subtract(got, expected)), 4e-4f * root_mean_square(expected));
 }
 
+TEST_P(AttendShapes, CapsScoresAndGivesWeightToSinks) {
+  const auto& [shape, tokens] = GetParam();
+  const Array qkv = tokens_of(shape, tokens, 11);
+  auto o = options_of(shape);
+  o.softcap = 0.7f;
+  expect_within(attend_row(qkv, pages_for(shape), o), plain_attention(shape, qkv, o), Array(bound));
+  o.softcap = 0;
+  o.sinks = normal({shape.heads}, 12);
+  expect_within(attend_row(qkv, pages_for(shape), o), plain_attention(shape, qkv, o), Array(bound));
+}
+
+TEST_P(AttendShapes, NormsWhatHasTurned) {
+  const auto& [shape, tokens] = GetParam();
+  const Array qkv = tokens_of(shape, tokens, 13);
+  auto o = options_of(shape);
+  o.q_norm = normal({shape.head_dim}, 14);
+  o.k_norm = normal({shape.head_dim}, 15);
+  o.norm_turned = true;
+  const Array got = attend_row(qkv, pages_for(shape), o);
+  const Array expected = plain_attention(shape, qkv, o);
+  EXPECT_LT(root_mean_square(mx::subtract(got, expected)), 2e-3f * root_mean_square(expected));
+}
+
+TEST_P(AttendShapes, ALaterLayerReadsWhatAnEarlierOneWrote) {
+  const auto& [shape, tokens] = GetParam();
+  const auto o = options_of(shape);
+  const Array qkv = tokens_of(shape, tokens, 16);
+  const std::shared_ptr<PagedKv> rows[] = {pages_for(shape)};
+  const RowSlice slices[] = {{0, tokens}};
+  const Array written = attend(qkv, rows, slices, o);
+  const Array q = columns(qkv, 0, shape.heads * shape.head_dim);
+  expect_same_bits(attend_again(q, rows, slices, o), written);
+  EXPECT_EQ(rows[0]->offset(), tokens);
+}
+
 TEST_P(AttendShapes, ATokenAtATimeEqualsAllAtOnce) {
   const auto& [shape, tokens] = GetParam();
   const auto o = options_of(shape);

@@ -43,14 +43,31 @@ inline Array heads_first(const Array& x, int heads, int head_dim) {
   return mx::transpose(mx::reshape(x, {1, x.shape(0), heads, head_dim}), {0, 2, 1, 3});
 }
 
+/// Attention whose scores are capped: softmax(c · tanh(q·k / c)) · v -> [T, H · Dh]
+inline Array capped_attention(const Shape& s, const Array& q, const Array& k, const Array& v,
+                              const Array& mask, const AttendOptions& o) {
+  const int repeats = s.heads / s.kv_heads;
+  const Array keys = mx::repeat(k, repeats, 1), values = mx::repeat(v, repeats, 1);
+  const Array scaled = mx::matmul(q * Array(o.scale), mx::swapaxes(keys, -1, -2));
+  const Array capped = Array(o.softcap) * mx::tanh(scaled / Array(o.softcap));
+  const Array seen = mx::where(mask, capped, Array(-1e30f));
+  const Array out = mx::matmul(mx::softmax(seen, -1), values);
+  return mx::reshape(mx::transpose(out, {0, 2, 1, 3}), {q.shape(2), s.heads * s.head_dim});
+}
+
 /// What attend() computes for a sequence from its first token on, out of MLX's own operations.
 inline Array plain_attention(const Shape& s, const Array& qkv, const AttendOptions& o) {
   const int q_width = s.heads * s.head_dim, kv_width = s.kv_heads * s.head_dim;
   const auto turned = [&](Array x, int heads, const std::optional<Array>& norm) {
     x = heads_first(x, heads, s.head_dim);
-    if (norm) x = mx::fast::rms_norm(x, *norm, o.norm_eps);
-    if (o.rope.dims == 0) return x;
-    return mx::fast::rope(x, o.rope.dims, o.rope.traditional, 10000.0f, o.rope.scale, 0);
+    const auto normed = [&](const Array& y, bool now) {
+      return norm && now ? mx::fast::rms_norm(y, *norm, o.norm_eps) : y;
+    };
+    x = normed(x, !o.norm_turned);
+    if (o.rope.dims > 0) {
+      x = mx::fast::rope(x, o.rope.dims, o.rope.traditional, 10000.0f, o.rope.scale, 0);
+    }
+    return normed(x, o.norm_turned);
   };
   const Array q = turned(columns(qkv, 0, q_width), s.heads, o.q_norm);
   const Array k = turned(columns(qkv, q_width, kv_width), s.kv_heads, o.k_norm);
@@ -62,7 +79,8 @@ inline Array plain_attention(const Shape& s, const Array& qkv, const AttendOptio
   if (s.window > 0) {
     mask = mx::logical_and(mask, mx::less(at, mx::add(from, Array(s.window))));
   }
-  const Array out = mx::fast::scaled_dot_product_attention(q, k, v, o.scale, "", mask);
+  if (o.softcap > 0) return capped_attention(s, q, k, v, mask, o);
+  const Array out = mx::fast::scaled_dot_product_attention(q, k, v, o.scale, "", mask, o.sinks);
   return mx::reshape(mx::transpose(out, {0, 2, 1, 3}), {tokens, q_width});
 }
 

@@ -30,6 +30,7 @@ struct AttendWork {
   std::vector<RowWork> rows;
   std::shared_ptr<const RopeAngles> angles;  // of the rows' tokens in order; none: no rotation
   int tokens = 0;
+  bool again = false;  // the keys and values are written already
 
   int heads_per_kv() const { return options.heads / options.kv_heads; }
 };
@@ -38,13 +39,14 @@ struct AttendWork {
 struct AttendMemory {
   TokenRows q, k, v;
   const float *q_norm = nullptr, *k_norm = nullptr;
+  const float* sinks = nullptr;
   float* out = nullptr;  // [tokens, heads · head_dim]
 };
 
 /// Writes keys and values to the pages; queries [kv_heads][tokens][heads_per_kv][head_dim].
 void prepare(const AttendWork& work, const AttendMemory& memory, float* queries);
 
-/// Attends for every row, from queries as prepare() leaves them.
-void attend_rows(const AttendWork& work, const float* queries, float* out);
+/// Attends for every row, from queries as prepare() leaves them. @param sinks [heads], or null
+void attend_rows(const AttendWork& work, const float* queries, const float* sinks, float* out);
 
 }  // namespace hearth::kernels

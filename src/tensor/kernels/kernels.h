@@ -57,6 +57,15 @@ Array linear(const Array& x, std::span<const std::shared_ptr<const PackedLinear>
 Array linear_plus(const Array& residual, const Array& x,
                   const std::shared_ptr<const PackedLinear>& weights);
 
+/// The same layer of every expert.
+using PackedExperts = std::vector<std::shared_ptr<const PackedLinear>>;
+
+/// The layers of the experts that each token chose.
+/// @param x       [T, 1, K] f32, one for all choices of a token, or [T, k, K]
+/// @param chosen  [T, k] int: experts in [0, E)
+/// @return        [T, k, N]
+Array expert_linear(const Array& x, const Array& chosen, const PackedExperts& experts);
+
 /// x [..., D] f32, weight [D] f32 or none -> [..., D]; x / sqrt(mean(x²) + eps) · weight
 Array rms_norm(const Array& x, const std::optional<Array>& weight, float eps);
 
@@ -117,6 +126,8 @@ struct RopeTable {
   std::vector<float> inv_freq;  // [dims/2]: angle = position · scale · inv_freq
   float scale = 1.0f;           // position scale (linear scaling)
   float mscale = 1.0f;          // multiplies the rotated dims before rotation (yarn, longrope)
+  float query_growth = 0;       // queries are times 1 + growth · ln(1 + ⌊position / from⌋)
+  int query_growth_from = 0;    // 0: they are not
 };
 
 /// One row's tokens within a flat step.
@@ -143,6 +154,9 @@ struct AttendOptions {
   RopeTable rope;
   std::optional<Array> q_norm, k_norm;
   float norm_eps = 1e-6f;
+  bool norm_turned = false;    // after rotation instead of before
+  float softcap = 0;           // c: scores become c · tanh(score / c); 0: as they are
+  std::optional<Array> sinks;  // [H] f32: a logit a head that takes weight and gives nothing
 };
 Array attend(const Array& q, const Array& k, const Array& v,
              std::span<const std::shared_ptr<PagedKv>> rows, std::span<const RowSlice> slices,
@@ -150,6 +164,11 @@ Array attend(const Array& q, const Array& k, const Array& v,
 /// The same over one array [..., (H + 2·Hk)·Dh] with q, k, v side by side.
 Array attend(const Array& qkv, std::span<const std::shared_ptr<PagedKv>> rows,
              std::span<const RowSlice> slices, const AttendOptions& options);
+
+/// Attends to what the rows' last node has written, and writes nothing: for layers that share the
+/// keys and values of an earlier one. `slices` are that node's. @param q [T, H, Dh] f32
+Array attend_again(const Array& q, std::span<const std::shared_ptr<PagedKv>> rows,
+                   std::span<const RowSlice> slices, const AttendOptions& options);
 
 /// The instruction set in use: "AVX2", "AVX3", "NEON", ...
 const char* simd_name();

@@ -13,7 +13,7 @@ namespace hearth::kernels {
 namespace mx = mlx::core;
 namespace {
 
-using Layers = std::vector<std::shared_ptr<const Packed>>;
+using Layers = PackedLayers;
 
 constexpr std::size_t rows_at_once = 64;    // of a task, so that activations stay in L2
 constexpr std::size_t tiles_at_once = 256;  // rows × blocks of a task: 16 KiB of results
@@ -122,6 +122,8 @@ void run_task(const Task& task, const Packed::Activations& x, std::size_t column
   }
 }
 
+}  // namespace
+
 void multiply(const Layers& layers, const float* x, std::size_t rows, std::size_t columns,
               float* out) {
   const Rounded rounded(layers, x, rows);
@@ -132,6 +134,8 @@ void multiply(const Layers& layers, const float* x, std::size_t rows, std::size_
     run_task(tasks[i], of, columns, out);
   });
 }
+
+namespace {
 
 class Linear final : public Node {
  public:

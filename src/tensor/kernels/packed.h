@@ -74,6 +74,12 @@ class PackedDense final : public Packed {
   DenseView view_;
 };
 
+using PackedLayers = std::vector<std::shared_ptr<const Packed>>;
+
+/// out [rows, columns] = x [rows, K] times each layer, side by side, with their biases.
+void multiply(const PackedLayers& layers, const float* x, std::size_t rows, std::size_t columns,
+              float* out);
+
 /// Evaluated and in row order, in host memory.
 Array settled(const Array& x);
 
