@@ -81,6 +81,13 @@ hub::Registry open_registry(const Context& context) {
   return registry;
 }
 
+Result<ModelChoice> choose_embedder(const ModelArgument& argument, const Context& context) {
+  if (argument.said()) return choose_model(argument, context);
+  const auto record = hub::pick_embedder(open_registry(context).all(), supported);
+  if (!record) return fail(nothing_here(context, record.error().message));
+  return ModelChoice{record->path, record->repo_id};
+}
+
 bool supported(const hub::ModelRecord& record) { return hub::supported(record.model_type); }
 
 Result<ModelChoice> choose_model(const ModelArgument& argument, const Context& context) {

@@ -34,6 +34,8 @@ services::hub::Registry open_registry(const Context& context);
 /// the index; nothing said picks one.
 /// Errors: not_found with what to do, invalid_request (several match), corrupt_file (incomplete).
 Result<ModelChoice> choose_model(const ModelArgument& argument, const Context& context);
+/// The same for a verb that makes embeddings: nothing said picks an embedding model.
+Result<ModelChoice> choose_embedder(const ModelArgument& argument, const Context& context);
 
 /// Can this program run the record's model_type?
 bool supported(const services::hub::ModelRecord& record);

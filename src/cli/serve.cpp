@@ -289,7 +289,7 @@ class Serve : public Command {
       }
       model->chat_template = std::move(*chat);
     }
-    if (!model->chat_template) {
+    if (!model->chat_template && !model->embedding) {
       return fail(no_template(*model, "--chat-template FILE gives it one"));
     }
     return model;

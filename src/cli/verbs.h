@@ -11,6 +11,7 @@ Verb bench_verb();
 Verb chat_verb();
 Verb completions_verb();
 Verb doctor_verb();
+Verb embed_verb();
 Verb generate_verb();
 Verb harness_verb();
 Verb help_verb();

@@ -48,6 +48,9 @@ Handled tokenize(Context&, Connection&, const Route&);
 /// {"tokens"} to {"content","prompt"}.
 Handled detokenize(Context&, Connection&, const Route&);
 
+/// Texts to vectors.
+Handled embeddings(Context&, Connection&, const Route&);
+
 /// The built-in chat page and its two files.
 Handled page(Context&, Connection&, const Route&);
 

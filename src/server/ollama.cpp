@@ -229,13 +229,4 @@ Handled ollama_show(Context& context, Connection& connection, const Route&) {
   co_await connection.reply(std::move(reply));
 }
 
-Handled ollama_embed(Context& context, Connection& connection, const Route&) {
-  auto refuse = [](const Json&, const Served& served) -> Result<Json> {
-    return fail(ErrorCode::invalid_request,
-                fmt::format("{} is a chat model and makes no embeddings; serve an embedding model",
-                            served.name));
-  };
-  co_await answer_about(context, connection, services::ollama_chat, std::move(refuse));
-}
-
 }  // namespace hearth::server

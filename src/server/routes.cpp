@@ -42,6 +42,7 @@ const std::array all_routes{
     Route{"GET", "/v1", about},
     Route{"GET", "/v1/models", list_models},
     Route{"GET", "/v1/models/*", show_model},
+    Route{"POST", "/v1/embeddings", embeddings, Access::key, &services::openai_chat},
     Route{"POST", "/tokenize", tokenize, Access::key, &services::openai_chat},
     Route{"POST", "/detokenize", detokenize, Access::key, &services::openai_chat},
     Route{"GET", "/health", health, Access::open},

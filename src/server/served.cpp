@@ -44,6 +44,7 @@ Json row_of(const Served& served) {
   const bool chats = model.chat_template != nullptr;
   const bool tools = chats && model.chat_template->supports_tools();
   const bool structured = served.defaults.grammars;
+  const bool embeds = model.embedding != nullptr;
   Json row = row_head(served.name, model.info.context_length);
   row.update({{"reasoning", chats && model.chat_template->supports_thinking()},
               {"vision", false},
@@ -51,19 +52,19 @@ Json row_of(const Served& served) {
               {"batch_mode", served.batch_mode()},
               {"tools", tools},
               {"structured_output", structured},
-              {"embeddings", false},
+              {"embeddings", embeds},
               {"adapters", false},
               {"training", false},
               {"capabilities",
                {{"chat_completions", chats},
-                {"text_completions", true},
+                {"text_completions", !model.info.encoder},
                 {"anthropic_messages", chats},
                 {"responses", chats},
                 {"streaming", true},
                 {"tools", tools},
                 {"structured_output", structured},
                 {"logprobs", true},
-                {"embeddings", false},
+                {"embeddings", embeds},
                 {"vision", false},
                 {"audio", false},
                 {"adapters", false},

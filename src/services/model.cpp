@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "services/embedding/config.h"
 #include "tensor/gguf.h"
 #include "text/gguf_tokenizer.h"
 
@@ -156,8 +157,16 @@ Result<std::shared_ptr<LoadedModel>> load_model(const fs::path& model,
   out->engine = std::move(*engine);
   out->info = out->engine->info();
   out->checkpoints = options.checkpoint_every > 0;
-  out->submit = [engine = out->engine.get()](engine::GenerateRequest request) {
-    return engine->submit(std::move(request));
+  auto embedding = read_embedding_config(model, out->info);
+  if (!embedding) return fail(embedding.error());
+  if (*embedding) out->embedding = std::make_shared<EmbeddingConfig>(std::move(**embedding));
+  out->submit =
+      [engine = out->engine.get(), id = out->id, encoder = out->info.encoder](
+          engine::GenerateRequest request) -> Result<std::shared_ptr<engine::TokenStream>> {
+    if (!encoder) return engine->submit(std::move(request));
+    return fail(ErrorCode::invalid_request,
+                fmt::format("{} is an embedding model: it answers POST /v1/embeddings only", id),
+                "model");
   };
   out->stats = [engine = out->engine.get()] { return engine->stats(); };
   return out;

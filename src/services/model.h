@@ -22,6 +22,8 @@ struct GenerationDefaults {
   std::optional<int> top_k;
 };
 
+struct EmbeddingConfig;
+
 struct LoadedModel {
   std::string id;  // what /v1/models lists: org/name of a Hub path, else the folder's name
   std::filesystem::path path;
@@ -29,9 +31,10 @@ struct LoadedModel {
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null: raw completion only
   std::string no_template_reason;                           // why it is null
   GenerationDefaults defaults;
-  std::unique_ptr<engine::Engine> engine;  // null where `submit` is scripted
-  engine::ModelInfo info;                  // the engine's
-  bool checkpoints = false;                // the engine keeps answers as they grow
+  std::shared_ptr<const EmbeddingConfig> embedding;  // null: it makes no embeddings
+  std::unique_ptr<engine::Engine> engine;            // null where `submit` is scripted
+  engine::ModelInfo info;                            // the engine's
+  bool checkpoints = false;                           // the engine keeps answers as they grow
   /// Made when a request first asks for a constraint.
   std::shared_ptr<text::LazyGrammars> grammars = std::make_shared<text::LazyGrammars>();
 

@@ -138,4 +138,13 @@ Result<ModelRecord> auto_pick(std::span<const ModelRecord> records, const PickOp
                           smallest.repo_id, gib(needs(smallest)), options.context, gib(full)));
 }
 
+Result<ModelRecord> pick_embedder(std::span<const ModelRecord> records,
+                                  const std::function<bool(const ModelRecord&)>& supported) {
+  for (auto& record : canonical(records)) {
+    if (record.kind == "embedding" && record.error.empty() && supported(record)) return record;
+  }
+  return fail(ErrorCode::not_found,
+              "no embedding model is on this machine, as all-MiniLM-L6-v2 or Qwen3-Embedding are");
+}
+
 }  // namespace hearth::services::hub

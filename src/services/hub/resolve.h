@@ -38,4 +38,9 @@ struct PickOptions {
 /// Errors: not_found when there is none, or none fits (both numbers).
 Result<ModelRecord> auto_pick(std::span<const ModelRecord> records, const PickOptions& options);
 
+/// The embedding model for a run that names none: the first by id that this program can run.
+/// Errors: not_found when there is none.
+Result<ModelRecord> pick_embedder(std::span<const ModelRecord> records,
+                                  const std::function<bool(const ModelRecord&)>& supported);
+
 }  // namespace hearth::services::hub
