@@ -34,7 +34,7 @@ struct LoadedModel {
   std::shared_ptr<const EmbeddingConfig> embedding;  // null: it makes no embeddings
   std::unique_ptr<engine::Engine> engine;            // null where `submit` is scripted
   engine::ModelInfo info;                            // the engine's
-  bool checkpoints = false;                           // the engine keeps answers as they grow
+  bool checkpoints = false;                          // the engine keeps answers as they grow
   /// Made when a request first asks for a constraint.
   std::shared_ptr<text::LazyGrammars> grammars = std::make_shared<text::LazyGrammars>();
 
