@@ -1,6 +1,6 @@
-// BERT and RoBERTa encoders, as MiniLM, BGE and E5 are: learned positions, norms after each part.
+// BERT encoders, as MiniLM, BGE and E5 are: learned positions, norms after each part.
 // They make embeddings and no text.
-// Reference: arXiv 1810.04805; transformers, BertModel (tests/live/embeddings_test.py).
+// Reference: arXiv 1810.04805; transformers, BertModel (tests/live/cli_embed_test.py).
 #include <cmath>
 #include <stdexcept>
 
@@ -18,7 +18,6 @@ using tensor::Weights;
 struct Config {
   int hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, vocab_size;
   int max_position_embeddings, type_vocab_size;
-  int first_position;  // RoBERTa counts from behind its padding token
   float layer_norm_eps;
 
   explicit Config(const Json& json) {
@@ -31,8 +30,6 @@ struct Config {
     max_position_embeddings = c.integer("max_position_embeddings", 512);
     type_vocab_size = c.integer("type_vocab_size", 2);
     layer_norm_eps = c.number("layer_norm_eps", 1e-12f);
-    const bool bert = c.value("model_type") == "bert";
-    first_position = bert ? 0 : c.integer("pad_token_id", 1, 0) + 1;
     const Json activation = c.value("hidden_act");
     if (!activation.is_null() && activation != "gelu") {
       throw std::invalid_argument("config.json \"hidden_act\" is " + activation.dump() +
@@ -116,7 +113,7 @@ class Bert final : public Model {
   Array places(const StepCache& cache) const {
     std::vector<Array> rows;
     for (const auto& row : cache.rows()) {
-      rows.push_back(mx::arange(c_.first_position, c_.first_position + row.length));
+      rows.push_back(mx::arange(0, row.length));
     }
     return mx::expand_dims(mx::concatenate(rows, 0), 0);
   }
@@ -128,7 +125,7 @@ class Bert final : public Model {
 };
 
 std::unique_ptr<Model> load(const Json& config, const Weights& w) {
-  for (const char* prefix : {"bert.", "roberta."}) w.move(prefix, "");
+  w.move("bert.", "");
   return std::make_unique<Bert>(Config(config), w);
 }
 
@@ -138,7 +135,7 @@ bool drops(const Json&, std::string_view tensor) {
 }
 
 const Registered bert{{
-    .model_types = {"bert", "roberta", "xlm-roberta"},
+    .model_types = {"bert"},
     .load = load,
     .drops = drops,
 }};
