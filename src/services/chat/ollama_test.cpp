@@ -162,7 +162,7 @@ TEST(OllamaEncoder, lines_of_thinking_text_and_calls) {
   EXPECT_EQ(lines[3]["eval_count"], 7);
   EXPECT_THAT(
       lines[0]["created_at"].get<std::string>(),
-      testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{9}Z"));
+      ::testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{9}Z"));
 }
 
 TEST(OllamaEncoder, one_body_with_durations_that_can_be_divided_by) {
