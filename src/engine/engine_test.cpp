@@ -264,7 +264,9 @@ TEST(EngineLoad, SaysWhatIsWrongWithAModel) {
   EXPECT_THAT(load_error({{"num_key_value_heads", 3}}).message, HasSubstr("multiple"));
   EXPECT_THAT(load_error({{"rope_scaling", {{"rope_type", "spiral"}}}}).message,
               HasSubstr("unknown rope type \"spiral\""));
-  EXPECT_EQ(load_error({{"quantization", {{"mode", "mxfp4"}}}}).code, ErrorCode::unsupported);
+  const auto mode = load_error({{"quantization", {{"mode", "ternary"}}}});
+  EXPECT_EQ(mode.code, ErrorCode::unsupported);
+  EXPECT_THAT(mode.message, ::testing::AllOf(HasSubstr("\"ternary\""), HasSubstr("mxfp4")));
 }
 
 TEST(EngineLoad, SaysWhichFileIsBroken) {

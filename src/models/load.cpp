@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/file.h"
@@ -89,6 +91,18 @@ Result<const Family*> family_of(const Json& config, const std::string& where) {
   return family;
 }
 
+/// How the weights are stored must be a way that MLX knows (mlx mx.quantize, `mode`).
+Result<void> check_mode(const Json& config, const std::string& where) {
+  const auto settings = config.find("quantization");
+  if (settings == config.end() || !settings->is_object()) return {};
+  const auto mode = settings->find("mode");
+  constexpr std::array known = {"affine", "mxfp4", "mxfp8", "nvfp4"};
+  if (mode == settings->end() || std::ranges::find(known, *mode) != known.end()) return {};
+  return fail(ErrorCode::unsupported,
+              fmt::format("{}: quantization mode {} is not supported; known: {}", where,
+                          mode->dump(), fmt::join(known, ", ")));
+}
+
 }  // namespace
 
 bool device_takes(const std::filesystem::path& path) {
@@ -127,6 +141,7 @@ Result<Loaded> load(tensor::Checkpoint checkpoint, const std::string& where,
   Json& config = checkpoint.config;
   const auto known = family_of(config, where);
   if (!known) return fail(known.error());
+  if (auto ok = check_mode(config, where); !ok) return fail(ok.error());
   const Family* family = *known;
   Loaded loaded{.model_type = config["model_type"],
                 .tool_calls = family->tool_calls,
